@@ -147,7 +147,9 @@ type Study[C, R any] struct {
 	Config C
 	Lab
 	Asked int // how many rows there will be
-	Rows  []R // that are finished
+	// Predictions are published times with those of a model; nil where the figures have them all.
+	Predictions []Comparison
+	Rows        []R // that are finished
 
 	columns, hidden results.Columns[R]
 	table           results.Table

@@ -232,7 +232,7 @@ func opening(body string) string {
 // basis says in a sentence what modelled times rest on: the machines that rows name, how
 // much of what is said of them is assumed, and how far published figures are off. It is
 // "" where no row names a machine.
-func basis(t results.Table, found any) string {
+func basis(t results.Table, predicted []Comparison) string {
 	var names []string
 	at := slices.IndexFunc(t.Columns, func(c results.Column) bool { return c.Name == "calibration" })
 	for _, row := range t.Rows {
@@ -249,7 +249,7 @@ func basis(t results.Table, found any) string {
 		}
 	}
 	line := "Times are modelled on " + strings.Join(names, ", ")
-	if low, high, ok := off(found); ok {
+	if low, high, ok := off(predicted); ok {
 		line += fmt.Sprintf("; published cases are off by %+.0f to %+.0f %%", low, high)
 	}
 	return line + "."
@@ -260,16 +260,8 @@ func Assumed(c *calibration.Calibration) int {
 	return len(Where(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed }))
 }
 
-// off is how far modelled times are from the published ones, at both ends, in per cent:
-// of what an experiment predicts, or else of its comparisons that are no counts.
-func off(found any) (low, high float64, ok bool) {
-	var pairs []Comparison
-	switch f := found.(type) {
-	case interface{ Predictions() []Comparison }:
-		pairs = f.Predictions()
-	case interface{ Comparisons() []Comparison }:
-		pairs = f.Comparisons()
-	}
+// off is how far times are from the published ones, at both ends, in per cent: of comparisons that are no counts.
+func off(pairs []Comparison) (low, high float64, ok bool) {
 	var all []float64
 	for _, c := range pairs {
 		if !c.Exact && c.Published != 0 {

@@ -116,6 +116,10 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 			return nil, err
 		}
 	}
+	predicted := study.Predictions
+	if predicted == nil {
+		predicted = study.figures
+	}
 	pictures, err := draw(f, study, found.Report)
 	if err != nil {
 		return nil, err
@@ -131,7 +135,7 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 	if err != nil {
 		return nil, err
 	}
-	a.Headline, a.Opening, a.Basis = report.Headline, opening(body), basis(a.Table, found.Report)
+	a.Headline, a.Opening, a.Basis = report.Headline, opening(body), basis(a.Table, predicted)
 	a.Documents = slices.Concat(a.Documents, []results.Document{report.document()}, study.documents, found.Documents)
 	return a, nil
 }

@@ -168,11 +168,16 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	a := &answer{Study: s}
-	if a.Measured, err = compare(); err != nil {
+	measured, err := compare()
+	if err != nil {
 		return nil, err
 	}
-	if a.Predicted, err = predict(times); err != nil {
+	predicted, err := predict(times)
+	if err != nil {
 		return nil, err
+	}
+	for _, p := range predicted {
+		s.Predictions = append(s.Predictions, p.Pair())
 	}
 	for i := range times {
 		if wayOf(&times[i]) == "" {
@@ -184,11 +189,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
-	for _, table := range []error{experiments.Beside(s, "measured", a.Measured), experiments.Beside(s, "predicted", a.Predicted),
-		experiments.Beside(s, "parts", a.parts())} {
-		err = cmp.Or(err, table)
-	}
-	return &experiments.Findings{Report: a}, err
+	both, parts := pairs(s.Rows)
+	return &experiments.Findings{Report: a}, cmp.Or(err, experiments.Beside(s, "measured", measured),
+		experiments.Beside(s, "predicted", predicted), experiments.Beside(s, "pairs", both), experiments.Beside(s, "parts", parts))
 }
 
 // machines finds the machine for each instruction set.
@@ -258,94 +261,40 @@ func counted(k *ledger.Kernel, w ledger.Way, direction string, n, total int) (le
 	return on, err
 }
 
-// answer is what the rows say that were finished, and what they are held against.
+// answer is what the template is filled with, besides the rows.
 type answer struct {
 	*experiments.Study[Config, *row]
-	Measured  []comparison
-	Predicted []prediction
-	Unknown   []string // published cases of which it is not known how they were attached
-}
-
-// both is attaching and detaching of the same functions.
-type both struct{ On, Off *row }
-
-// Seconds is the modelled time of both.
-func (b both) Seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
-
-// Pairs are those of the most functions that were counted, in the order of rows.
-func (a *answer) Pairs() (out []both) {
-	n := 0
-	for _, r := range a.Rows {
-		n = max(n, r.Counts.Functions)
-	}
-	for i := 0; i+1 < len(a.Rows); i += 2 { // jobs come in pairs
-		if a.Rows[i].Counts.Functions == n {
-			out = append(out, both{a.Rows[i], a.Rows[i+1]})
-		}
-	}
-	return out
-}
-
-// Dearest is the pair that takes longest; nil if there is none.
-func (a *answer) Dearest() (most *both) {
-	for _, b := range a.Pairs() {
-		if most == nil || b.Seconds() > most.Seconds() {
-			most = &b
-		}
-	}
-	return most
-}
-
-// Others are the pairs of the other ways of the dearest's kernel.
-func (a *answer) Others() []both {
-	most := a.Dearest()
-	return experiments.Where(a.Pairs(), func(b both) bool { return b.On.Kernel == most.On.Kernel && b.On != most.On })
+	Unknown []string // published cases of which it is not known how they were attached
 }
 
 // Assumed is what is assumed of records, hashes and allocations.
 func (a *answer) Assumed() ledger.Extra { return ledger.AssumedExtra }
 
-// AssumedImageUS is the time to generate a trampoline, in microseconds.
-func (a *answer) AssumedImageUS() float64 { return ledger.AssumedExtra.Image / 1e3 }
+// both is attaching and detaching of the same functions, as many as were counted at most.
+type both struct{ On, Off *row }
 
-// InSeconds is a time in seconds.
-func (a *answer) InSeconds(ns float64) float64 { return ns / 1e9 }
+// Seconds is the modelled time of both.
+func (b both) Seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
 
-// Comparisons are the rounds of real kernels: single readings, and formulas for 1000
-// functions.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
-	for _, c := range a.Measured {
-		if c.reading || c.Functions == 1000 {
-			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("%s, %s, %s of %d: rounds by %s", c.kernel, c.Way, c.Direction, c.Functions, c.Kind()),
-				Published: float64(c.Measured), Ours: float64(c.Model), Exact: true, Source: c.source,
-			})
+// pairs are those, in the order of rows, and what the one that takes longest does of each part.
+func pairs(rows []*row) (out []both, parts []part) {
+	n := 0
+	for _, r := range rows {
+		n = max(n, r.Counts.Functions)
+	}
+	for i := 0; i+1 < len(rows); i += 2 { // jobs come in pairs
+		if rows[i].Counts.Functions == n {
+			out = append(out, both{rows[i], rows[i+1]})
 		}
 	}
-	return out
-}
-
-// Predictions are those of published times.
-func (a *answer) Predictions() (out []experiments.Comparison) {
-	for _, p := range a.Predicted {
-		out = append(out, p.Pair())
+	if len(out) == 0 {
+		return nil, nil
 	}
-	return out
-}
-
-// Different are the measurements that are not the model's.
-func (a *answer) Different() []comparison {
-	return experiments.Where(a.Measured, func(c comparison) bool { return c.Difference() != 0 })
-}
-
-// Same counts those that are.
-func (a *answer) Same() int { return len(a.Measured) - len(a.Different()) }
-
-// Quick are the cases that were detached in less than one wait of the calibrations.
-func (a *answer) Quick() []prediction {
-	return experiments.Where(a.Predicted, func(p prediction) bool {
-		return p.Direction == published.Detach && p.Fitted != "" && p.Functions > 1 && p.Published < statedWait
-	})
+	dearest := slices.MaxFunc(out, func(a, b both) int { return cmp.Compare(a.Seconds(), b.Seconds()) })
+	for i, p := range dearest.On.Parts {
+		parts = append(parts, part{dearest, p, published.Attach}, part{dearest, dearest.Off.Parts[i], published.Detach})
+	}
+	return out, parts
 }
 
 // part is what a part of attaching, or of detaching, takes.
@@ -353,14 +302,4 @@ type part struct {
 	both
 	ledger.Part
 	Direction string
-}
-
-// parts are those of the dearest.
-func (a *answer) parts() (out []part) {
-	if b := a.Dearest(); b != nil {
-		for i, p := range b.On.Parts {
-			out = append(out, part{*b, p, published.Attach}, part{*b, b.Off.Parts[i], published.Detach})
-		}
-	}
-	return out
 }

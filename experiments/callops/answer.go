@@ -112,8 +112,8 @@ func (a *answer) Worst() (worst float64) {
 	return worst
 }
 
-// Comparisons is what was held out and what the lines say of it.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
+// comparisons is what was held out and what the lines say of it.
+func (a *answer) comparisons() (out []experiments.Comparison) {
 	source := published.CallCosts.Source
 	if a.Config.Published != "" {
 		source = a.Config.Published

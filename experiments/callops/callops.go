@@ -120,6 +120,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err == nil {
 		err = experiments.Each(ctx, s, all, func(r *row) (*row, error) { return r, nil })
 	}
+	s.Compare(a.comparisons()...)
 	return a.findings(), errors.Join(err, experiments.Beside(s, "fits", a.lines()))
 }
 

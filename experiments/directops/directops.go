@@ -5,6 +5,7 @@
 package directops
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -33,7 +34,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
 
 // counted are the kernels whose attaching is counted: both designs, and all instruction sets.
@@ -51,11 +52,6 @@ type row struct {
 // Arch is the instruction set's name.
 func (r *row) Arch() string { return r.arch.Traits().Name }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"ops": func(r *row) any { return r.setup.ops() },
-}
-
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	times, err := published.AttachTimes.Read(c.Published)
@@ -70,35 +66,42 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 		kernels = append(kernels, k)
 	}
-	a := &answer{Study: s, times: times}
-	if a.Attached, err = c.attach(kernels); err != nil {
+	attached, err := c.attach(kernels)
+	if err != nil {
 		return nil, err
 	}
-	if err := experiments.Beside(s, "attach", a.Attached); err != nil {
+	if err := experiments.Beside(s, "attach", attached); err != nil {
 		return nil, err
 	}
+	s.Compare(saved(times)...)
 	for _, arch := range c.Arches {
 		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
 	}
+	err = c.calls(ctx, s, kernels)
+	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "pairs", pairs(s.Rows)))
+}
+
+// calls counts all calls that there are to count.
+func (c *Config) calls(ctx context.Context, s *experiments.Study[Config, *row], kernels []*ledger.Kernel) error {
 	for _, arch := range c.Arches {
 		t, err := records.Open(ctx, records.DefaultFor(arch.Traits().Name), records.Options{})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, paths := range setups(arch) {
 			for _, n := range c.Trampolines {
 				r := row{arch: arch, Trampolines: n, InKernel: has(kernels, arch, paths[0])}
-				if err := a.count(ctx, paths, t.Addrs()[:n], r); err != nil {
-					return &experiments.Findings{Report: a}, err
+				if err := count(ctx, s, paths, t.Addrs()[:n], r); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	return &experiments.Findings{Report: a}, nil
+	return nil
 }
 
 // count counts the fast path and then the slow one of trampolines of these functions.
-func (a *answer) count(ctx context.Context, paths [2]setup, ips []records.Addr, r row) error {
+func count(ctx context.Context, s *experiments.Study[Config, *row], paths [2]setup, ips []records.Addr, r row) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -106,15 +109,15 @@ func (a *answer) count(ctx context.Context, paths [2]setup, ips []records.Addr, 
 	if err != nil {
 		return err
 	}
-	for _, s := range paths {
-		if s.slow {
+	for _, p := range paths {
+		if p.slow {
 			if err := c.traceAll(); err != nil {
 				return err
 			}
 		}
 		done := r
-		done.setup, done.mean = s, c.calls(s.slow)
-		if err := a.Add(&done); err != nil {
+		done.setup, done.mean = p, c.calls(p.slow)
+		if err := s.Add(&done); err != nil {
 			return err
 		}
 	}
@@ -145,7 +148,7 @@ func choose(b bool, yes, no string) string {
 	return no
 }
 
-func (s setup) ops() string   { return choose(s.one, "one", "each") }
+func (s setup) Ops() string   { return choose(s.one, "one", "each") }
 func (s setup) Place() string { return choose(s.far, "far", "near") }
 func (s setup) Path() string  { return choose(s.slow, "slow", "fast") }
 
@@ -249,7 +252,7 @@ type attachRow struct {
 	Way         ledger.Way
 	Functions   int
 	On, Off     ledger.Tally
-	onNS, offNS calibration.Spread
+	OnNS, OffNS calibration.Spread
 	Machine     string
 }
 
@@ -278,7 +281,7 @@ func (c *Config) attach(kernels []*ledger.Kernel) (out []*attachRow, err error) 
 					if row.On, row.Off, err = k.Attach(w, n, tableRecords); err != nil {
 						return nil, err
 					}
-					row.onNS, row.offNS = m.Spread(&row.On, true, seed), m.Spread(&row.Off, false, seed)
+					row.OnNS, row.OffNS = m.Spread(&row.On, true, seed), m.Spread(&row.Off, false, seed)
 					out = append(out, row)
 				}
 			}
@@ -293,59 +296,23 @@ const tableRecords = 50000
 // Copied is the entries of hashes that attaching and detaching copy.
 func (r *attachRow) Copied() int { return r.On.Copied + r.Off.Copied }
 
-// OnS and OffS are the modelled times of attaching and detaching, with their ranges.
-func (r *attachRow) OnS() string  { return seconds(r.onNS) }
-func (r *attachRow) OffS() string { return seconds(r.offNS) }
-
-func seconds(s calibration.Spread) string {
-	s = s.Scaled(1e-9)
-	return fmt.Sprintf("%.3g s (%.3g to %.3g)", s.Likely, s.Low, s.High)
-}
-
-// answer is what the rows say that were finished.
-type answer struct {
-	*experiments.Study[Config, *row]
-	Attached []*attachRow
-	times    []published.AttachTime
-}
-
-// Slow is the first pair on the slow path, where the difference is largest; nil if
-// there is none.
-func (a *answer) Slow() *pair {
-	return a.first(func(p *pair) bool { return p.Each.slow })
-}
-
-func (a *answer) first(holds func(*pair) bool) *pair { return experiments.Find(a.Pairs(), holds) }
-
-// Fast is the fast path in branch range of the same instruction set.
-func (a *answer) Fast(like *pair) *pair {
-	return a.first(func(p *pair) bool { return p.Each.arch == like.Each.arch && p.Each.setup == setup{} })
-}
-
-// Far are the pairs on the fast path out of branch range.
-func (a *answer) Far() []pair {
-	return experiments.Where(a.Pairs(), func(p pair) bool { return p.Each.far && !p.Each.slow })
-}
-
 // pair is the same calls with an ops each and with one for all.
 type pair struct{ Each, One *row }
 
-// Pairs are those with the most trampolines, in the order of rows.
-func (a *answer) Pairs() (out []pair) {
+// pairs are those with the most trampolines, in the order of rows.
+func pairs(rows []*row) (out []pair) {
 	most := 0
-	for _, r := range a.Rows {
+	for _, r := range rows {
 		most = max(most, r.Trampolines)
 	}
-	for _, each := range a.Rows {
-		if each.setup.one || each.Trampolines != most {
-			continue
-		}
-		for _, one := range a.Rows {
-			want := each.setup
-			want.one = true
-			if one.arch == each.arch && one.setup == want && one.Trampolines == most {
-				out = append(out, pair{each, one})
-			}
+	for _, each := range rows {
+		want := each.setup
+		want.one = true
+		one := experiments.First(rows, func(r *row) bool {
+			return r.arch == each.arch && r.setup == want && r.Trampolines == most
+		})
+		if !each.setup.one && each.Trampolines == most && one != nil {
+			out = append(out, pair{each, one})
 		}
 	}
 	return out
@@ -355,11 +322,10 @@ func (a *answer) Pairs() (out []pair) {
 // measurements says: about 100 ms (bpf-next, 2026-01).
 const statedWait = 0.1
 
-// Comparisons are what one ops saves when a program is attached to some functions and
-// detached again: a wait each.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
-	for _, with := range a.times {
-		for _, without := range a.times {
+// saved is what one ops saves when a program is attached to some functions and detached again: a wait each.
+func saved(times []published.AttachTime) (out []experiments.Comparison) {
+	for _, with := range times {
+		for _, without := range times {
 			if with.Functions != without.Functions || !strings.HasSuffix(with.Case, "per-trampoline ops") ||
 				!strings.HasSuffix(without.Case, "single direct ops") {
 				continue

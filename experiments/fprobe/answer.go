@@ -69,8 +69,8 @@ func (a *answer) Ends() *ends {
 	return &ends{all[0].by[combinations-1].counts, all[0].by[0].counts}
 }
 
-// Comparisons holds what is left of fprobe's time against what is left here.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
+// comparisons holds what is left of fprobe's time against what is left here.
+func (a *answer) comparisons() (out []experiments.Comparison) {
 	u, o := a.hit(unoptimised), a.hit(optimised)
 	if u == nil || o == nil || a.Config.NoTime || extra(*u) == 0 {
 		return nil

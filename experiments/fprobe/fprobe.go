@@ -125,6 +125,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
+	s.Compare(a.comparisons()...)
 	return &experiments.Findings{Report: a}, err
 }
 

@@ -57,8 +57,8 @@ func (a *answer) TextPatching() *textPatching {
 // PublishedHours is how long the published interrupts were counted.
 func (a *answer) PublishedHours() int { return publishedHours }
 
-// Comparisons holds what was published against the machines that it is of.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
+// comparisons holds what was published against the machines that it is of.
+func (a *answer) comparisons() (out []experiments.Comparison) {
 	if len(a.Rows) > 0 && a.Config.Hours == publishedHours {
 		everybody, lazy := a.usual(a.Machines()[0], false), a.usual(a.Machines()[0], true)
 		if everybody != nil && everybody.isolated() == a.Isolated() {

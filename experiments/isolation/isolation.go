@@ -133,6 +133,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		r.ranges(everybody)
 		return r, nil
 	})
+	s.Compare(a.comparisons()...)
 	return &experiments.Findings{Report: a}, err
 }
 

@@ -174,6 +174,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return a.try(ctx, s.Lab, p.machine, p.entries,
 			p.way)
 	})
+	s.Compare(a.comparisons()...)
 	return a.findings(), cmp.Or(err, experiments.Beside(s, "handlers", a.searches()))
 }
 
@@ -328,9 +329,8 @@ type searched struct {
 	PublishedNS *float64
 }
 
-// Comparisons are the published figures, and traps, which the form does not know.
-func (a *answer) Comparisons() []experiments.Comparison {
-	out := a.Study.Comparisons()
+// comparisons are traps, which the form does not know.
+func (a *answer) comparisons() (out []experiments.Comparison) {
 	for _, p := range a.Pairs() {
 		if p.Slow.traps.Mean > 0 {
 			ours := p.Fast.traps.Mean / p.Slow.traps.Mean

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -74,23 +73,9 @@ func TestRows(t *testing.T) {
 
 // TestPairs holds every published figure against the range of the model.
 func TestPairs(t *testing.T) {
-	m, err := experiments.ParseMachine(fitted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := 1e5
-	study := spec.Study(Config{Entries: []int{56}, Machines: []experiments.Machine{m}, Calls: &calls, Repeat: 20},
-		experiments.Lab{Seed: 1, Log: zap.NewNop()})
-	f, err := measure(t.Context(), study)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := spec.Answer(study, f); err != nil { // which compares
-		t.Fatal(err)
-	}
-	a := f.Report.(*answer)
-	trial.Pairs(t, "sched_schedstats", a.Comparisons())
-	trial.Pairs(t, "breakpoints run into", a.Comparisons())
+	pairs := trial.Must(t, Experiment, "--entries=56", "--calibration", fitted, "--repeat=20").Figures
+	trial.Pairs(t, "sched_schedstats", pairs)
+	trial.Pairs(t, "breakpoints run into", pairs)
 }
 
 // TestTimeline: the published key's first switch is there both ways, 168 rounds and 3

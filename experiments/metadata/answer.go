@@ -5,7 +5,6 @@ package metadata
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -24,62 +23,15 @@ func (a *answer) row(kind string, n int) *row {
 	return experiments.First(a.Rows, func(r *row) bool { return r.Kind.String() == kind && r.Functions == n })
 }
 
-// most is the largest number of functions.
-func (a *answer) most() int { return slices.Max(a.Config.Functions) }
-
-// Counted are the rows of the most functions that say what they do.
-func (a *answer) Counted() []*row {
-	return experiments.Where(a.Rows, func(r *row) bool { return r.Functions == a.most() && r.Counts != nil })
-}
-
-// GrownRow is the resizable table with the most functions; nil if there is none.
-func (a *answer) GrownRow() *row { return a.row(resizable, a.most()) }
-
-// flat are the tables that stay flat.
-type flat struct{ Grown, Padded *row }
-
-// Flat is nil where they were not all looked at.
-func (a *answer) Flat() *flat {
-	f := &flat{a.GrownRow(), a.row("padding", a.most())}
-	if f.Grown == nil || f.Padded == nil || a.row("fixed-256", a.most()) == nil {
-		return nil
-	}
-	return f
-}
-
-// Agree tells whether the pairs differ by the same time, within a tenth, as they must
-// when a call is one lookup and other things.
-func (a *answer) Agree() bool {
-	var all []float64
-	for _, p := range a.Pairs {
-		all = append(all, p.Saves())
-	}
-	low, high := slices.Min(all), slices.Max(all)
-	return low > 0 && high <= 1.1*low
-}
-
-// BelowOne tells whether a pair puts a comparison at less than a nanosecond.
-func (a *answer) BelowOne() bool {
-	return slices.ContainsFunc(a.Pairs, func(p *pair) bool { return a.Each(p) < 1 })
-}
-
-// Spacing is the mean distance of functions, in bytes.
-func (a *answer) Spacing() int { return spacing }
-
 // pair is what one bench took an iteration with a fixed number of buckets and with a
 // resizable table, all else being the same, in nanoseconds.
 type pair struct {
 	Bench            string
 	Buckets          int
 	Fixed, Resizable float64
+	Chain            float64 // comparisons that find a function in the fixed one
 	source           string
 }
-
-// Saves is what a resizable table saves, in nanoseconds.
-func (p *pair) Saves() float64 { return p.Fixed - p.Resizable }
-
-// Ratio is how many times as fast it became.
-func (p *pair) Ratio() float64 { return p.Fixed / p.Resizable }
 
 const resizable = "resizable"
 
@@ -133,24 +85,20 @@ func chain(n, buckets int) float64 { return 1 + float64(n-1)/(2*float64(buckets)
 // more is how many comparisons the fixed table needs above the resizable one.
 func (a *answer) more(p *pair) float64 { return chain(a.Config.All, p.Buckets) - a.Grown.Comparisons }
 
-// Each is what a comparison takes, if all of the pair's difference is comparisons.
-func (a *answer) Each(p *pair) float64 { return (p.Fixed - p.Resizable) / a.more(p) }
+// each is what a comparison takes, if all of the pair's difference is comparisons.
+func (a *answer) each(p *pair) float64 { return (p.Fixed - p.Resizable) / a.more(p) }
 
-// PerBucket is how many functions are in a bucket of the fixed table, Chain how many comparisons find one there.
-func (a *answer) PerBucket(p *pair) float64 { return float64(a.Config.All) / float64(p.Buckets) }
-func (a *answer) Chain(p *pair) float64     { return chain(a.Config.All, p.Buckets) }
-
-// Comparisons holds what is predicted against what was published.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
+// comparisons holds what is predicted against what was published.
+func (a *answer) comparisons() (out []experiments.Comparison) {
 	add := func(p *pair, how string, fixed float64) {
 		out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.Bench,
-			how), Published: p.Ratio(), Ours: fixed / p.Resizable, Source: p.source})
+			how), Published: p.Fixed / p.Resizable, Ours: fixed / p.Resizable, Source: p.source})
 	}
 	for _, p := range a.Pairs {
 		add(p, "if a call were nothing but comparisons", p.Resizable*chain(a.Config.All, p.Buckets)/a.Grown.Comparisons)
 		for _, other := range a.Pairs {
 			if other != p {
-				add(p, "with a comparison as in "+other.Bench, p.Resizable+a.Each(other)*a.more(p))
+				add(p, "with a comparison as in "+other.Bench, p.Resizable+a.each(other)*a.more(p))
 			}
 		}
 		if d, ok := a.measuredMore(p.Buckets); ok {

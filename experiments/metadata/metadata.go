@@ -6,6 +6,7 @@
 package metadata
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -79,26 +80,26 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if a.Grown, err = countAll(ctx, c.All, s.Seed); err != nil {
 		return nil, err
 	}
-	s.Asked = len(c.Functions) * len(c.Tables)
+	for _, p := range a.Pairs {
+		p.Chain = chain(c.All, p.Buckets)
+	}
+	type point struct {
+		functions *functions
+		kind      tables.TableKind
+	}
+	var points []point
 	for _, n := range c.Functions {
 		f, err := functionsOf(ctx, n, s.Seed)
 		if err != nil {
-			return &experiments.Findings{Report: a}, err
+			return nil, err
 		}
 		for _, k := range c.Tables {
-			if err := ctx.Err(); err != nil {
-				return &experiments.Findings{Report: a}, err
-			}
-			r, err := c.look(ctx, k, f)
-			if err == nil {
-				err = s.Add(r)
-			}
-			if err != nil {
-				return &experiments.Findings{Report: a}, err
-			}
+			points = append(points, point{f, k})
 		}
 	}
-	return &experiments.Findings{Report: a}, nil
+	err = experiments.Each(ctx, s, points, func(p point) (*row, error) { return c.look(ctx, p.kind, p.functions) })
+	s.Compare(a.comparisons()...)
+	return &experiments.Findings{Report: a}, cmp.Or(err, experiments.Beside(s, "pairs", a.Pairs))
 }
 
 // spacing is the mean distance of functions: that of the 42,757 records of the

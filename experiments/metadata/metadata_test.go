@@ -80,30 +80,22 @@ func TestPublished(t *testing.T) {
 	for i, want := range []struct{ fixed, grown, ratio float64 }{{82.2977, 21.5605, 3.8171}, {103.4447, 40.9182, 2.5281}} {
 		p := pairs[i]
 		if math.Abs(p.Fixed-want.fixed) > 1e-3 || math.Abs(p.Resizable-want.grown) > 1e-3 ||
-			math.Abs(p.Ratio()-want.ratio) > 1e-3 || p.Buckets != 256 {
+			math.Abs(p.Fixed/p.Resizable-want.ratio) > 1e-3 || p.Buckets != 256 {
 			t.Errorf("%+v", p)
 		}
 	}
 	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{All: 43871}}, Pairs: pairs,
 		Grown: &counts{Comparisons: 1}}
 	// 60.7372 ns on top of 40.9182 are 2.4844 times that; 62.5265 on top of 21.5605 3.9000.
-	b := a.Comparisons()
+	b := a.comparisons()
 	if len(b) != 4 || math.Abs(b[1].Ours-3.9000) > 1e-3 || math.Abs(b[3].Ours-2.4844) > 1e-3 ||
 		math.Abs(b[0].Ours-86.684) > 1e-3 {
 		t.Errorf("%+v", b)
-	}
-	if d := []float64{pairs[0].Saves(), pairs[1].Saves()}; math.Abs(d[0]-60.7372) > 1e-3 ||
-		math.Abs(d[1]-62.5265) > 1e-3 || !a.Agree() {
-		t.Error(d)
 	}
 	// 124.5 ns over 43,870/512 comparisons.
 	if a.calls, err = published.MultiCallTimes.Read(""); err != nil || a.OtherRun() == nil ||
 		math.Abs(a.OtherRun().Each()-1.45) > 0.005 {
 		t.Error(a.OtherRun(), err)
-	}
-	pairs[0].Fixed *= 2
-	if a.Agree() {
-		t.Error("twice the time is within a tenth")
 	}
 }
 

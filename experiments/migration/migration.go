@@ -33,9 +33,9 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Measure: measure,
-}).Experiment()
+var Experiment = spec.Experiment()
+
+var spec = experiments.Spec[Config, row]{Form: declared, Measure: measure}
 
 // row is one CPU of a measurement.
 type row struct {
@@ -43,16 +43,13 @@ type row struct {
 	cpu int
 }
 
-func (r row) count() published.InterruptCount { return r.M.Counts[r.cpu] }
+// Count is what it took, as published, Sent the rounds that it must have sent, and Taken what it takes here.
+func (r row) Count() published.InterruptCount { return r.M.Counts[r.cpu] }
+func (r row) Sent() int64                     { return r.M.Why.Sent[r.cpu] }
+func (r row) Taken() int64                    { return r.M.taken[r.cpu] }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(row) any{
-	"cpu":             func(r row) any { return r.count().CPU },
-	"delta_published": func(r row) any { return r.count().Delta },
-	"sent_rounds":     func(r row) any { return r.M.Why.Sent[r.cpu] },
-	"ipis":            func(r row) any { return r.M.taken[r.cpu] },
-	"error":           func(r row) any { return r.M.taken[r.cpu] - r.count().Delta },
-}
+// First tells whether it is the measurement's first CPU.
+func (r row) First() bool { return r.cpu == 0 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
 	counts, err := published.Interrupts.Read(s.Config.Published)
@@ -68,19 +65,18 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		return nil, err
 	}
 	s.Asked = len(counts)
-	a := &answer{}
+	show(measured)
 	for _, m := range measured {
 		if err := m.repeat(ctx, s.Lab); err != nil {
-			return a.findings(), err
+			return &experiments.Findings{Report: s}, err
 		}
-		a.Done = append(a.Done, m)
 		for cpu := range m.Counts {
 			if err := s.Add(row{m, cpu}); err != nil {
-				return a.findings(), err
+				return &experiments.Findings{Report: s}, err
 			}
 		}
 	}
-	return a.findings(), nil
+	return &experiments.Findings{Report: s}, nil
 }
 
 // measurement is one reading with what explains it, and what comes out here.
@@ -89,6 +85,9 @@ type measurement struct {
 	Why        interrupts.Explanation
 	taken      []int64 // on the live machine
 	violations uint64
+
+	Shown, Moved bool // the report is about it; it has several senders
+	ByCPU        bool // its figures are those of each CPU, and not the sums
 }
 
 // explain explains each reading.
@@ -208,67 +207,6 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 	return nil
 }
 
-// answer is the measurements that were repeated.
-type answer struct{ Done []*measurement }
-
-func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, No: a.differ()}
-}
-
-// Targets is how many interrupts all rounds are.
-func (m *measurement) Targets() int64 { return m.Why.Rounds * int64(len(m.Counts)-1) }
-
-// Comparisons are the uneven measurement CPU by CPU, and the sums of the others.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
-	uneven := a.Uneven()
-	for _, m := range a.Done {
-		if m != uneven && uneven != nil {
-			out = append(out, m.Total())
-			continue
-		}
-		for cpu, c := range m.Counts {
-			out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: interrupts of CPU %d", m.Name(), c.CPU),
-				Published: float64(c.Delta), Ours: float64(m.taken[cpu]), Exact: true, Source: c.Source})
-		}
-	}
-	return out
-}
-
-// Total is the sum over all CPUs beside ours.
-func (m *measurement) Total() experiments.Comparison {
-	b := experiments.Comparison{What: m.Name() + ": interrupts of all CPUs", Exact: true, Source: m.Counts[0].Source}
-	for cpu, c := range m.Counts {
-		b.Published += float64(c.Delta)
-		b.Ours += float64(m.taken[cpu])
-	}
-	return b
-}
-
-// Uneven is the measurement with the most senders, of more than one.
-func (a *answer) Uneven() (out *measurement) {
-	for _, m := range a.Done {
-		if m.Why.Senders > 1 && (out == nil || m.Why.Senders > out.Why.Senders) {
-			out = m
-		}
-	}
-	return out
-}
-
-// differ is what does not agree.
-func (a *answer) differ() error {
-	for _, m := range a.Done {
-		if m.violations > 0 {
-			return fmt.Errorf("%s: %d violations while it was repeated", m.Name(), m.violations)
-		}
-		for cpu, c := range m.Counts {
-			if m.taken[cpu] != c.Delta {
-				return fmt.Errorf("%s: CPU %d takes %d interrupts, published are %d", m.Name(), cpu, m.taken[cpu], c.Delta)
-			}
-		}
-	}
-	return nil
-}
-
 // SentBy says who sent how many rounds.
 func (m *measurement) SentBy() string {
 	home, moves := m.senders()
@@ -279,11 +217,31 @@ func (m *measurement) SentBy() string {
 	return strings.Join(parts, ", ")
 }
 
-// Shown is the uneven measurement, or the last; nil if there is none.
-func (a *answer) Shown() *measurement {
-	m := a.Uneven()
-	if m == nil && len(a.Done) > 0 {
-		m = a.Done[len(a.Done)-1]
+// Taken and Published are the interrupts of all CPUs, here and there; Targets is how many all rounds are.
+func (m *measurement) Taken() (sum int64) {
+	for _, n := range m.taken {
+		sum += n
 	}
-	return m
+	return sum
+}
+
+func (m *measurement) Published() (sum int64) {
+	for _, c := range m.Counts {
+		sum += c.Delta
+	}
+	return sum
+}
+
+func (m *measurement) Targets() int64 { return m.Why.Rounds * int64(len(m.Counts)-1) }
+
+// show marks what the report is about: the measurement with the most senders, or the last where each has one.
+func show(all []*measurement) {
+	most := slices.MaxFunc(all, func(a, b *measurement) int { return cmp.Compare(a.Why.Senders, b.Why.Senders) })
+	if most.Moved = most.Why.Senders > 1; !most.Moved {
+		most = all[len(all)-1]
+	}
+	most.Shown = true
+	for _, m := range all {
+		m.ByCPU = m.Moved || !most.Moved
+	}
 }

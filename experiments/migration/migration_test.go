@@ -10,8 +10,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results/interrupts"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,16 +92,25 @@ func TestOthers(t *testing.T) {
 
 // TestDiffer: a CPU that takes another number is the answer no.
 func TestDiffer(t *testing.T) {
-	a := &answer{}
-	m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable",
-		Counts: []published.InterruptCount{{Delta: 2}}}, taken: []int64{1}}
-	a.Done = append(a.Done, m)
-	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
+	no := func(delta int64, violations uint64) error {
+		m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable",
+			Counts: []published.InterruptCount{{Delta: delta}}}, taken: []int64{1}, violations: violations,
+			Why: interrupts.Explanation{Sent: []int64{1}}}
+		s := spec.Study(Config{}, experiments.Lab{})
+		if err := s.Add(row{m, 0}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := spec.Answer(s, &experiments.Findings{Report: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.No
+	}
+	if err := no(2, 0); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
 		t.Errorf("%v", err)
 	}
-	m.Counts[0].Delta, m.violations = 1, 3
-	if err := a.differ(); err == nil {
-		t.Error("violations are nothing")
+	if no(1, 3) == nil || no(1, 0) != nil {
+		t.Error("violations are nothing, or no difference is one")
 	}
 }
 
