@@ -23,6 +23,7 @@ var asked = map[string][]string{
 	"instance": {":vfs_read"}, "filter-change": {":vfs_read>vfs_*"}, "setfilter": {":vfs_*"}, "record-cmd=0": {"", ":sched_wakeup"}, "tracepoint": {":sched_switch"},
 	"event-group": {":sched"}, "static-key": {":sched_schedstats"}, "kprobe": {"", ":vfs_read+0x8"}, "kretprobe": {""},
 	"fentry": {""}, "fexit": {""}, "kprobe-multi": {"", ":257", ":300"}, "tracing-multi": {"", ":257", ":300"},
+	"perf-event": {":sched_switch"}, "perf-kprobe": {"", ":vfs_read+0x8"}, "raw-tracepoint": {":sched_switch"}, "function-call": {":3"}, "set_ftrace_pid": {""},
 	"uprobe": {":2xnop10@2", ":5xother"}, "module-load": nil, "module-unload": nil,
 }
 

@@ -10,8 +10,10 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/commands"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -20,8 +22,8 @@ import (
 
 // predictFlags are what a prediction is of.
 type predictFlags struct {
-	actions, state, filter, budget, whatIf []string
-	cpus, records, here                    string
+	actions, of, state, filter, budget, whatIf []string
+	cpus, records, here, modules               string
 }
 
 func kernelPredict(c *common) *cobra.Command {
@@ -32,7 +34,8 @@ func kernelPredict(c *common) *cobra.Command {
 			"image: cause by cause, and what CPUs of each role take in each row of /proc/interrupts. IMAGE may also be\n" +
 			"what inspect --ledger wrote. A mechanism that is not understood is an error that names it. With --budget,\n" +
 			"the exit code is 1 where a CPU takes more.",
-		Example: "  textpoke kernel predict /boot/vmlinuz --action function-tracer --cpus busy=6,isolated=2\n" +
+		Example: "  textpoke kernel predict vmlinuz --of 'trace-cmd record -p function -l vfs_*'\n" +
+			"  textpoke kernel predict /boot/vmlinuz --action function-tracer --cpus busy=6,isolated=2\n" +
 			"  textpoke kernel predict vmlinuz --action tracepoint:sched_switch --state recording=on --budget 10\n" +
 			"  textpoke kernel predict --action list",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +54,10 @@ func kernelPredict(c *common) *cobra.Command {
 	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
+	f.StringArrayVar(&p.of, "of", nil, "a `command` of trace-cmd, perf, bpftrace or modprobe, or a file of them (*.bt), a "+
+		"policy of Tetragon (*.yaml) or a list of modules (*.conf): what it switches while it runs; again for more")
+	f.StringVar(&p.modules, "modules", "", "`folder` with modules.dep, for --of (default: /lib/modules/RELEASE)")
+	cmd.MarkFlagsMutuallyExclusive("of", "action")
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
 	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: "+
@@ -103,9 +110,13 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 	if err != nil {
 		return err
 	}
+	courses, err := p.courses(c, k, table)
+	if err != nil {
+		return err
+	}
 	var rows []ledger.Predicted
-	for _, action := range p.actions {
-		more, err := k.In(p.state).Predict(table, action, roles)
+	for _, course := range courses {
+		more, err := k.In(p.state).Predict(table, course, roles)
 		if errors.Is(err, ledger.ErrNoTable) {
 			return fmt.Errorf("%w: name one (--records)", err)
 		}
@@ -127,6 +138,27 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		return o.addRow(cells)
 	})
 	return j.verdict(err)
+}
+
+// courses are what is predicted: the actions, or what the commands of others do.
+func (p *predictFlags) courses(c *common, k *ledger.Kernel, table *records.Table) (all []ledger.Course, err error) {
+	for _, of := range p.of {
+		course, err := commands.Read(of, commands.Machine{Kernel: k, Table: table, Modules: p.modules})
+		if err != nil {
+			return nil, fmt.Errorf("--of %w", err)
+		}
+		for _, what := range course.Unknown {
+			c.logger().Warn("not understood, and not counted", zap.String("what", what))
+		}
+		all = append(all, course)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	for _, action := range p.actions {
+		all = append(all, ledger.Once(action))
+	}
+	return all, nil
 }
 
 // limits is the budget; a number alone is one for every CPU.

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/tracers"
@@ -33,22 +35,31 @@ var actions = []Action{
 		func(a *asked, on bool) error { return a.traceWith(instance, tracers.OpsDynamic, on) }},
 	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back", doFilter},
 	{"setfilter", "FILTER", true, "the function tracer's filter is written while it traces all functions, and emptied again",
-		func(a *asked, on bool) error { return a.changeFilter("", a.arg, on) }},
+		func(a *asked, on bool) error {
+			_, err := a.changeFilter("", a.arg, on)
+			return err
+		}},
+	{"set_ftrace_pid", "", false, "the function tracer's filter of processes is written, while tracers are on", doPids},
 	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent},
+	{"perf-event", "[GROUP/]NAME", true, "one trace event for perf or BPF, which has no command lines recorded", doPerfEvent},
+	{"raw-tracepoint", "NAME", true, "a probe on a tracepoint", doTracepoint},
 	{"record-cmd=0", "[GROUP/]NAME", false, "the option record-cmd is cleared while a trace event is on, sched/sched_switch " +
 		"without a name, and set again", doOption},
 	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup},
 	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
 	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
 	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe},
+	{"perf-kprobe", "SYMBOL[+OFFSET]", false, "a probe or return probe for perf or BPF, without command lines", doPerfProbe},
 	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol",
 		func(a *asked, on bool) error { return a.program(on, tracers.FEntry) }},
 	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end",
 		func(a *asked, on bool) error { return a.program(on, tracers.FExit) }},
-	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1",
-		func(a *asked, on bool) error { return a.first(on, (*Replay).multi) }},
+	{"kprobe-multi", "NUMBER|FILTER", false, "one BPF link to the first so many functions, or to those of a filter; 1 without " +
+		"either", doMulti},
 	{"tracing-multi", "NUMBER", false, "one BPF link of fentry programs to the first so many functions",
 		func(a *asked, on bool) error { return a.first(on, (*Replay).tracingMulti) }},
+	{"function-call", "NUMBER", true, "every CPU is asked so many times to call a function, on behalf of an event of its own",
+		doCalls},
 	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again",
 		func(a *asked, on bool) error { return a.module(on) }},
 	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again",
@@ -154,36 +165,51 @@ func doFilter(a *asked, on bool) error {
 	if !ok {
 		return fmt.Errorf("argument %q: want two filters, as vfs_read>vfs_*", a.arg)
 	}
-	return a.changeFilter(from, to, on)
+	changed, err := a.changeFilter(from, to, on)
+	if err == nil && changed == 0 {
+		err = fmt.Errorf("filters %q and %q choose the same records", from, to)
+	}
+	return err
 }
 
-// changeFilter is ftrace_hash_move_and_update_ops: one pass over the records that only one
-// of the filters chooses.
-func (a *asked) changeFilter(from, to string, on bool) error {
+// changeFilter is ftrace_hash_move_and_update_ops: one pass over the records that only one of the filters chooses. The
+// filter is that of the tracer of functions that is on; where none is, the function tracer comes first.
+func (a *asked) changeFilter(from, to string, on bool) (changed int, err error) {
 	old, err := a.matched(from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	now, err := a.matched(to)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	o := a.ownOps(globalOps, 0)
-	if !a.on(globalOps) {
+	at := slices.IndexFunc([]string{globalOps, instance, graphOps, graphStub}, a.on)
+	if at >= 0 {
+		o = a.ops[[]string{globalOps, instance, graphOps, graphStub}[at]]
+	} else {
 		a.record(true)
 		a.attach(o, old)
 		if _, err := a.Take(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if !on {
-		old, now = now, old
+		now = old
 	}
 	rep, err := a.core.SetFilter(o, now...)
-	if err == nil && rep.Patches() == 0 {
-		return fmt.Errorf("filters %q and %q choose the same records", from, to)
-	}
 	a.did(rep, err)
+	return rep.Patches(), nil
+}
+
+// doPids is ftrace_update_pid_func (kernel/trace/ftrace.c, Linux 6.12): the trampoline of each function tracer that is on
+// gets its function again, though it is the same.
+func doPids(a *asked, _ bool) error {
+	for _, calls := range []string{globalOps, instance} {
+		if a.on(calls) {
+			a.price(tracers.Step{Kind: tracers.StepAim, Ops: a.ops[calls]})
+		}
+	}
 	return nil
 }
 
@@ -205,6 +231,43 @@ func doEvent(a *asked, on bool) error {
 		a.event(e, on)
 	}
 	return err
+}
+
+// doPerfEvent is perf_trace_event_reg and its counterpart, which waits (kernel/trace/trace_event_perf.c, Linux 6.12). perf's
+// users of system calls share a probe of their own.
+func doPerfEvent(a *asked, on bool) error {
+	e, err := a.find()
+	if err == nil {
+		a.probeEvent(e, "perf", on)
+		if !on {
+			a.waits(cpus.QuiesceCPUs, "tracepoint_synchronize_unregister")
+		}
+	}
+	return err
+}
+
+// doTracepoint is bpf_probe_register and its counterpart (kernel/trace/bpf_trace.c).
+func doTracepoint(a *asked, on bool) error {
+	step := a.unhook
+	if on {
+		step = a.hook
+	}
+	a.in("tracepoint", func() { step(a.arg, "raw") })
+	return nil
+}
+
+// doCalls is smp_call_function_single to every CPU in turn, as perf_install_in_context does it (kernel/events/core.c).
+func doCalls(a *asked, on bool) error {
+	n, err := strconv.Atoi(a.arg)
+	if err != nil || n < 0 {
+		return fmt.Errorf("number %q: want 0 or more", a.arg)
+	}
+	if on {
+		a.in("function-calls", func() {
+			a.sent(cpus.CoreSync, a.k.callRow, n, 1, Assumed, "functions that are called on every CPU")
+		})
+	}
+	return nil
 }
 
 // doOption is the option record-cmd, and back again: a trace event that is on stops recording

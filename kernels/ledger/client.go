@@ -63,6 +63,12 @@ func (r *Replay) fastPath() {
 
 // doProbe is an event of a kprobe, which records command lines as every event does.
 func doProbe(a *asked, on bool) error {
+	a.recordEvent(on)
+	return doPerfProbe(a, on)
+}
+
+// doPerfProbe is the same for perf and BPF (perf_kprobe_init, kernel/trace/trace_event_perf.c).
+func doPerfProbe(a *asked, on bool) error {
 	symbol, offset, _ := strings.Cut(a.arg, "+")
 	where, err := strconv.ParseUint(cmp.Or(offset, "0"), 0, 64)
 	if err != nil {
@@ -73,7 +79,6 @@ func doProbe(a *asked, on bool) error {
 	if err != nil {
 		return err
 	}
-	a.recordEvent(on)
 	if where == 0 && a.mech(image.ProbeOnRecord) > 0 {
 		a.probe(rec, on)
 	} else {
@@ -180,6 +185,17 @@ func span(from, to int) []int {
 		out[i] = from + i
 	}
 	return out
+}
+
+func doMulti(a *asked, on bool) error {
+	if _, err := strconv.Atoi(cmp.Or(a.arg, "1")); err == nil {
+		return a.first(on, (*Replay).multi)
+	}
+	recs, err := a.matched(a.arg)
+	if err == nil {
+		a.multi(on, recs)
+	}
+	return err
 }
 
 // multi is kprobe_multi on functions: an fprobe (kernel/trace/fprobe.c).

@@ -195,6 +195,9 @@ func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) (entries []En
 			updates++
 			continue
 		}
+		if l.Waits() {
+			continue
+		}
 		l.AfterRecords = updates > 0
 		entries = merge(entries, l.Entry)
 	}

@@ -42,6 +42,24 @@ func (k *Kernel) Totals(n int, entry func(i int) *Entry) []Total {
 	return totals
 }
 
+// Step switches an action on, or off.
+type Step struct {
+	Action string
+	On     bool
+}
+
+// Course is what a program switches, in order: when it begins, and when it ends.
+type Course struct {
+	Name       string
+	Begin, End []Step
+	Unknown    []string // what of it no rule covers: it may send more
+}
+
+// Once is the course of one action: on, and off again.
+func Once(action string) Course {
+	return Course{Name: action, Begin: []Step{{action, true}}, End: []Step{{action, false}}}
+}
+
 // Predicted is one line of a prediction: a cause, or what a CPU of a role takes in all.
 type Predicted struct {
 	kernel            *Kernel
@@ -60,13 +78,14 @@ var PredictColumns = results.Columns[Predicted]{
 	{Name: "direction", Doc: "enable or disable", Cell: func(p Predicted) any { return p.direction }},
 	{Name: "part", Doc: "of the action's work; total: of all",
 		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Part }, "total") }},
-	{Name: "cause", Doc: "of the interrupts; empty for a total",
+	{Name: "cause", Doc: "of the interrupts; quiesce and quiesce-cpus are waits for tasks and for CPUs; empty for a total",
 		Cell: func(p Predicted) any {
 			return p.ofCause(func(l *Line) any { return l.Cause.String() }, results.Empty)
 		}},
 	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites, calls or records; empty for a total",
 		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Pokes }, results.Empty) }},
-	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware", Cell: func(p Predicted) any { return p.row }},
+	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware; empty for a wait",
+		Cell: func(p Predicted) any { return results.OrEmpty(p.row) }},
 	{Name: "role", Doc: "receiver: every other online CPU; in a total, CPUs of a role, and the patcher's own share",
 		Cell: func(p Predicted) any { return p.role }},
 	{Name: "interrupts", Kind: results.Integer,
@@ -101,29 +120,34 @@ func (p Predicted) ofCause(of func(*Line) any, total any) any {
 	return of(p.line)
 }
 
-// Predict is what CPUs of these roles take when an action is switched on, and then off: cause
-// by cause, and in all.
-func (k *Kernel) Predict(t *records.Table, action string, roles []cpus.Role) (out []Predicted, err error) {
+// Predict is what CPUs of these roles take when a course begins, and when it ends: cause by cause, and in all. Waits for
+// grace periods are lines without interrupts.
+func (k *Kernel) Predict(t *records.Table, c Course, roles []cpus.Role) (out []Predicted, err error) {
 	r, err := k.NewReplay(t)
 	if err != nil {
 		return nil, err
 	}
 	for i, direction := range []string{"enable", "disable"} {
-		lines, err := r.Switch(action, i == 0)
-		if err != nil {
-			return nil, err
-		}
-		of := Predicted{kernel: k, action: action, direction: direction}
-		for j := range lines {
-			if l := &lines[j]; l.Rounds() > 0 {
-				one := of
-				one.line, one.row, one.role, one.interrupts = l, l.Row, "receiver", l.Rounds()
-				one.within.Add(&l.Entry)
-				out = append(out, one)
+		var lines []Line
+		of := Predicted{kernel: k, action: c.Name, direction: direction}
+		for _, step := range [][]Step{c.Begin, c.End}[i] {
+			sent, err := r.Switch(step.Action, step.On)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, sent...)
+			for j := range sent {
+				if l := &sent[j]; l.Rounds() > 0 || l.Waits() {
+					one := of
+					one.action, one.line, one.row, one.role, one.interrupts = step.Action, l, l.Row, "receiver", l.Rounds()
+					one.within.Add(&l.Entry)
+					out = append(out, one)
+				}
 			}
 		}
 		for _, total := range k.Totals(len(lines), func(i int) *Entry { return &lines[i].Entry }) {
 			if total.Rounds > 0 || total.Row.Modelled { // elsewhere others count, too: nothing is not said of it
+				total.Within.OrMore = total.Within.OrMore || len(c.Unknown) > 0
 				out = append(out, of.each(total, roles)...)
 			}
 		}

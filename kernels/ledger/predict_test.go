@@ -15,7 +15,7 @@ func TestPredictLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := k.Predict(k.Own, string(FunctionTracer), []cpus.Role{cpus.Busy, cpus.Busy, cpus.Isolated})
+	rows, err := k.Predict(k.Own, Once(string(FunctionTracer)), []cpus.Role{cpus.Busy, cpus.Busy, cpus.Isolated})
 	if err != nil {
 		t.Fatal(err)
 	}

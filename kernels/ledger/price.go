@@ -85,7 +85,10 @@ func (r *Replay) price(s tracers.Step) {
 		r.in("graph-jump", func() {
 			r.sent(cpus.EntryCall, r.k.callRow, 1, r.mech(image.GraphJumps), r.k.Facts.code(), "the jump at ftrace_graph_call")
 		})
+	case tracers.StepTasks:
+		r.waits(cpus.Quiesce, "synchronize_rcu_tasks, about 100 ms: until every task has scheduled")
 	case tracers.StepRude:
+		r.waits(cpus.QuiesceCPUs, "synchronize_rcu_tasks_rude: until every CPU has switched tasks")
 		r.in("rcu", func() {
 			n := r.mech(image.DetachWakes)
 			r.note(Entry{Cause: cpus.CoreSync, Row: r.k.wakeRow(), Pokes: 1, RoundsPerPoke: n, Fewer: n, More: n, Basis: Assumed,

@@ -43,6 +43,9 @@ type Line struct {
 	pass *tracers.Pass
 }
 
+// Waits tells that the line is a wait for a grace period.
+func (l *Line) Waits() bool { return l.Cause >= cpus.Quiesce }
+
 // NewReplay starts with a kernel after boot: nothing is attached but what the kernel
 // attaches itself, keys are off, and then what the kernel's state tells is done. Actions
 // choose of the records of a table; where it is nil, only their number is known. It fails
@@ -106,6 +109,11 @@ func (r *Replay) note(e Entry) {
 	}
 	e.Part = r.part
 	r.lines = append(r.lines, Line{Entry: e})
+}
+
+// waits notes that the one who switches waits for so many grace periods, which interrupt no CPU.
+func (r *Replay) waits(what cpus.Cause, name string) {
+	r.lines = append(r.lines, Line{Entry: Entry{Part: "grace-period", Cause: what, Pokes: 1, Basis: r.k.Facts.code(), Source: name}})
 }
 
 // key changes a key's branches (jump_label_update, kernel/jump_label.c).
@@ -274,17 +282,24 @@ func isExit(event string) bool {
 // event enables a trace event, or disables it (__ftrace_event_enable_disable,
 // kernel/trace/trace_events.c).
 func (r *Replay) event(e image.Event, on bool) {
-	tp, probe := e.Tracepoint, e.Group+"/"+e.Name
+	r.recordEvent(on)
+	r.probeEvent(e, "ftrace", on)
+}
+
+// probeEvent hooks the tracepoint of an event for ftrace or perf, or unhooks it.
+func (r *Replay) probeEvent(e image.Event, client string, on bool) {
+	tp, probe := e.Tracepoint, client+" "+e.Group+"/"+e.Name
 	if e.Group == syscalls {
-		tp, probe = "sys_enter", syscalls
+		tp, probe = "sys_enter", client+" "+syscalls
 		if isExit(e.Name) {
 			tp = "sys_exit"
 		}
-		before := r.shared[tp]
-		if r.shared[tp]++; !on {
-			r.shared[tp] -= 2
+		users := client + " " + tp
+		before := r.shared[users]
+		if r.shared[users]++; !on {
+			r.shared[users] -= 2
 		}
-		if before > 0 && r.shared[tp] > 0 {
+		if before > 0 && r.shared[users] > 0 {
 			tp = ""
 		}
 	}
@@ -292,7 +307,6 @@ func (r *Replay) event(e image.Event, on bool) {
 	if !on {
 		step = r.unhook
 	}
-	r.recordEvent(on)
 	if tp != "" {
 		r.in("tracepoint", func() { step(tp, probe) })
 	}

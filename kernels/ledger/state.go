@@ -152,24 +152,36 @@ func (m *machine) text(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// ModuleName is the kernel's name of a module, of its name or its file.
+func ModuleName(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".ko")
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// ModuleFiles reads a modules.dep (depmod(8)): of each module its file, and those of the modules that it needs.
+func ModuleFiles(dep string) map[string][]string {
+	files := map[string][]string{}
+	for line := range strings.Lines(dep) {
+		if file, needs, ok := strings.Cut(line, ":"); ok {
+			files[ModuleName(file)] = append([]string{file}, strings.Fields(needs)...)
+		}
+	}
+	return files
+}
+
 // modules are loaded, in the order in which they were: the last one stands first in /proc/modules.
 func (m *machine) modules() error {
-	plain := func(name string) string { return strings.ReplaceAll(name, "-", "_") }
-	files, dir := map[string]string{}, "lib/modules/"+m.text("proc/sys/kernel/osrelease")
-	for line := range strings.Lines(m.text(dir + "/modules.dep")) {
-		file, _, _ := strings.Cut(line, ":")
-		name, _, _ := strings.Cut(path.Base(file), ".ko")
-		files[plain(name)] = file
-	}
+	dir := "lib/modules/" + m.text("proc/sys/kernel/osrelease")
+	files := ModuleFiles(m.text(dir + "/modules.dep"))
 	loaded := strings.Split(m.text("proc/modules"), "\n")
 	for _, line := range slices.Backward(loaded) {
 		name, _, _ := strings.Cut(line, " ")
-		switch file := files[plain(name)]; {
+		switch file := files[ModuleName(name)]; {
 		case name == "":
-		case file == "":
+		case file == nil:
 			return fmt.Errorf("module %s is loaded, and %s names no file of it", name, filepath.Join(m.root, dir, "modules.dep"))
 		default:
-			m.tell("action", "module-load:"+filepath.Join(m.root, dir, file))
+			m.tell("action", "module-load:"+filepath.Join(m.root, dir, file[0]))
 		}
 	}
 	return nil

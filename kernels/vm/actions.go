@@ -28,7 +28,8 @@ const (
 // Actions are what can be measured: what can be predicted and the guest can do (guest/action.go), and idle.
 func Actions() []ledger.Action {
 	able := slices.DeleteFunc(ledger.Actions(), func(a ledger.Action) bool {
-		return a.Name == "function-tracer-first" || a.Name == "module-unload"
+		return slices.Contains([]string{"function-tracer-first", "module-unload", "perf-event", "perf-kprobe", "raw-tracepoint",
+			"function-call", "set_ftrace_pid"}, a.Name)
 	})
 	return append(able, ledger.Action{Name: "idle", Doc: "nothing, for a second"})
 }

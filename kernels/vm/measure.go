@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,8 @@ type Config struct {
 	Callers bool
 	// Program is a textpoke program for the machine, which actions named script:STEPS run (guest/script.go); "" for none.
 	Program string
+	// Files are programs and libraries for the machine: the host's file by the path that it has there.
+	Files map[string]string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
@@ -129,6 +133,13 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 			return fmt.Errorf("program: %w", err)
 		}
 		files = append(files, entry{"textpoke", executable, text})
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
+		more, err := hostEntries(path, c.Files[path])
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
 	}
 	var job strings.Builder
 	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)

@@ -251,7 +251,7 @@ func TestReadThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Validate(); err != nil {
+	if err := valid(s); err != nil {
 		t.Error(err)
 	}
 }

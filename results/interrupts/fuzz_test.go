@@ -40,7 +40,7 @@ func fuzzErr(t *testing.T, err error) {
 // fuzzSnapshot checks that a snapshot is valid and survives Write and Parse.
 func fuzzSnapshot(t *testing.T, s Snapshot) {
 	var b bytes.Buffer
-	if err := Write(&b, s); err != nil {
+	if err := errors.Join(valid(s), Write(&b, s)); err != nil {
 		t.Fatal(err)
 	}
 	back, err := Parse("again", &b)

@@ -5,11 +5,13 @@ package interrupts
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -222,7 +224,7 @@ func TestWriteLaysOutLikeLinux(t *testing.T) {
 	golden.Check(t, "one-row", b.String())
 }
 
-// drawSnapshot makes any snapshot that Validate accepts.
+// drawSnapshot makes any snapshot that valid accepts.
 func drawSnapshot(t *rapid.T) Snapshot {
 	s := Snapshot{CPUs: []int{}}
 	for c := range 40 {
@@ -262,6 +264,9 @@ func TestParseReadsWhatWriteWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawSnapshot(t)
 		var b bytes.Buffer
+		if err := valid(want); err != nil {
+			t.Fatal(err)
+		}
 		if err := Write(&b, want); err != nil {
 			t.Fatal(err)
 		}
@@ -279,27 +284,48 @@ func TestParseReadsWhatWriteWrites(t *testing.T) {
 	})
 }
 
-func TestWriteRefuses(t *testing.T) {
-	for name, damage := range map[string]func(*Snapshot){
-		"no CPUs":        func(s *Snapshot) { s.CPUs = nil },
-		"no rows":        func(s *Snapshot) { s.Rows = nil },
-		"CPU order":      func(s *Snapshot) { s.CPUs[3] = 0 },
-		"name":           func(s *Snapshot) { s.Rows[0].Name = "a b" },
-		"name, 2 lines":  func(s *Snapshot) { s.Rows[0].Name = "CAL\n" },
-		"twice":          func(s *Snapshot) { s.Rows = append(s.Rows, s.Rows[0]) },
-		"short":          func(s *Snapshot) { s.Rows[0].Counts = s.Rows[0].Counts[1:] },
-		"no counts":      func(s *Snapshot) { s.Rows[0].Counts = nil },
-		"negative":       func(s *Snapshot) { s.Rows[0].Counts[7] = -1 },
-		"description":    func(s *Snapshot) { s.Rows[0].Description = "7 up" },
-		"global, spoken": func(s *Snapshot) { s.Rows[0].Counts = []int64{1} },
-	} {
-		s := calls()
-		damage(&s)
-		var b bytes.Buffer
-		if err := Write(&b, s); err == nil || b.Len() > 0 {
-			t.Errorf("%s: wrote %q, %v", name, b.String(), err)
+// valid tells whether a snapshot could have been read: CPUs ascend, names are
+// names of rows and unique, counts are not negative and one a CPU (or one for
+// all, without a description), descriptions do not begin with one more count.
+func valid(s Snapshot) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("interrupts snapshot: "+format, args...)
+	}
+	if len(s.CPUs) == 0 || len(s.Rows) == 0 {
+		return fail("%d CPUs and %d rows", len(s.CPUs), len(s.Rows))
+	}
+	for i, c := range s.CPUs {
+		if c < 0 || i > 0 && c <= s.CPUs[i-1] {
+			return fail("CPU %d is out of order", c)
 		}
 	}
+	seen := make(map[string]bool, len(s.Rows))
+	for _, r := range s.Rows {
+		if m := rowName.FindStringSubmatch(r.Name + ":"); m == nil || m[1] != r.Name {
+			return fail("%q is no name of a row", r.Name)
+		}
+		if seen[r.Name] {
+			return fail("row %s stands there twice", r.Name)
+		}
+		seen[r.Name] = true
+		if len(r.Counts) != len(s.CPUs) && !(len(r.Counts) == 1 && r.Description == "") {
+			return fail("row %s has %s for %s", r.Name, plural(len(r.Counts), "count"), plural(len(s.CPUs), "CPU"))
+		}
+		if slices.Min(r.Counts) < 0 {
+			return fail("row %s has a negative count", r.Name)
+		}
+		if !validDescription(r.Description) {
+			return fail("row %s cannot have the description %q", r.Name, r.Description)
+		}
+	}
+	return nil
+}
+
+func validDescription(s string) bool {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	first, _ := cutField(s)
+	return s == strings.TrimSpace(s) && utf8.ValidString(s) && !strings.ContainsFunc(s, control) &&
+		!number.MatchString(first)
 }
 
 // TestNarrow: parts are lines that fit, and hold every count once, in order.

@@ -23,7 +23,7 @@ import (
 //	start ARGUMENTS  starts the program, which goes on
 //	await TEXT       waits until it has said that, and two seconds more
 //	until ARGUMENTS  runs it again and again until it ends with 0
-//	run ARGUMENTS    runs it, and tells its exit code and what it said
+//	run ARGUMENTS    runs it, or the program whose path stands first, and tells its exit code and what it said
 //	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
 //	together A & B   does steps at the same time; what they tell comes in the order in which they end
 //	after DURATION   does nothing, and kills it
@@ -44,6 +44,7 @@ func scripted(steps string) (*action, error) {
 	if err := loopback(); err != nil {
 		return nil, err
 	}
+	_ = syscall.Mount("devtmpfs", "/dev", "devtmpfs", 0, "") // for programs that want /dev/null
 	s := &script{nothing: nothing}
 	return &action{
 		prepare: func() error { // nothing of it is counted
@@ -147,8 +148,12 @@ func (s *script) until(so func() (bool, error)) error {
 }
 
 func (s *script) command(arguments string) *exec.Cmd {
-	c := exec.Command("/textpoke", strings.Fields(arguments)...)
-	c.Stdin, c.Env = s.nothing, []string{"HOME=/", "PATH=/"}
+	words := strings.Fields(arguments)
+	if len(words) == 0 || !strings.HasPrefix(words[0], "/") {
+		words = append([]string{"/textpoke"}, words...)
+	}
+	c := exec.Command(words[0], words[1:]...)
+	c.Stdin, c.Env = s.nothing, []string{"HOME=/", "PATH=/:/usr/bin"}
 	return c
 }
 
