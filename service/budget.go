@@ -5,8 +5,15 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 	"time"
+
+	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/service/journal"
+	"github.com/textpoke/textpoke/sim"
+	"go.uber.org/zap"
 )
 
 // Window is a part of every day, by the clock of the place, as minutes since midnight. One that ends before it begins
@@ -41,31 +48,258 @@ func (w Window) has(at time.Time) bool {
 	return now >= w.From || now < w.Until
 }
 
-// quiet tells why nothing is switched at a time; nil where something is.
-func (s *Service) quiet(at time.Time) error {
-	for _, w := range s.cfg.Quiet {
-		if w.has(at) {
-			return fmt.Errorf("%w: nothing is switched at %v", ErrBudget, w)
-		}
-	}
-	return nil
+// until is the end of a window that has a time.
+func (w Window) until(at time.Time) time.Time {
+	return at.Truncate(time.Minute).Add(time.Duration((w.Until-minute(at)+24*60)%(24*60)) * time.Minute)
 }
 
-// afford refuses an update that comes at a quiet time, or would cost too much if it came alone. What is taken away because
-// its lease is over may cost anything.
+// Limit is the most interrupts that a CPU of a role, or any (ipis, burst), may take.
+type Limit struct {
+	Name   string
+	Max    int
+	Period time.Duration // 0: for each update by itself; else together, see Limit.fits
+	Client bool          // for each client by itself; goes with Period
+}
+
+func (l Limit) String() string {
+	if l.Period == 0 {
+		return fmt.Sprintf("%s=%d", l.Name, l.Max)
+	}
+	return fmt.Sprintf("%s=%d/%v", l.Name, l.Max, l.Period)
+}
+
+// of tells whether it limits a machine with CPUs of these roles.
+func (l Limit) of(roles map[string]int) bool {
+	_, there := roles[l.Name]
+	return there || l.Name == "ipis" || l.Name == "burst"
+}
+
+// worth is how long it takes until so many interrupts may be taken again.
+func (l Limit) worth(interrupts int) time.Duration {
+	return time.Duration(float64(interrupts) * float64(l.Period) / float64(max(l.Max, 1)))
+}
+
+// fits is when interrupts fit into what is allowed: Max at once, which come again evenly within Period, as tc-tbf(8) has
+// it. Until is when all of them have come again (the theoretical arrival time of ITU-T I.371, A.1). What
+// is more than Max waits for all of them. A clock that was set back is waited for no longer than a Period.
+func (l Limit) fits(at, until time.Time, interrupts int) time.Time {
+	return later(at, sooner(until, at.Add(l.Period)).Add(l.worth(min(interrupts, l.Max))-l.Period))
+}
+
+// spend is until when all have come again once interrupts were taken. Those beyond all are not owed.
+func (l Limit) spend(at, until time.Time, interrupts int) time.Time {
+	return sooner(later(at, until).Add(l.worth(interrupts)), at.Add(l.Period))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func sooner(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// quiet is until when nothing is switched, and why; the time itself where something is.
+func (s *Service) quiet(at time.Time) (until time.Time, why string) {
+	until = at
+	for _, w := range s.cfg.Quiet {
+		if w.has(at) {
+			until, why = later(until, w.until(at)), fmt.Sprintf("nothing is switched at %v", w)
+		}
+	}
+	return until, why
+}
+
+// account is what allowances are spent on, and how much of them.
+type account struct {
+	spent map[string]time.Time // see Limit.fits
+	fresh map[string]time.Time // of that, what the journal does not have yet
+}
+
+// keys are whose allowance a limit is: of everybody, or of each client.
+func (l Limit) keys(clients []string) (keys []string) {
+	if !l.Client {
+		return []string{l.String()}
+	}
+	for _, c := range clients {
+		keys = append(keys, l.String()+" "+c)
+	}
+	return keys
+}
+
+// price is what switching records costs, and how many interrupts the CPUs of each role take together.
+func (s *Service) price(ctx context.Context, records []int) (cost sim.PlanRow, roles map[string]int, err error) {
+	if len(records) == 0 {
+		return cost, map[string]int{}, nil
+	}
+	if cost, err = s.live.Cost(ctx, records, nil); err != nil {
+		return cost, nil, err
+	}
+	roles = map[string]int{}
+	for _, c := range s.live.CPUs() {
+		if c.Online {
+			roles[c.Role] += ofEach(cost)
+		}
+	}
+	return cost, roles, nil
+}
+
+// ofEach is the interrupts that each CPU takes but the patcher's.
+func ofEach(cost sim.PlanRow) int { return cost.IPIsPerCPU + cost.OtherIPIsPerCPU }
+
+// fits is when so many interrupts of each CPU fit into all allowances, and into which they do not fit now.
+func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []string) (when time.Time, why string) {
+	if when, why = s.quiet(at); each == 0 {
+		return when, why
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.cfg.Budget {
+		if l.Period == 0 || !l.of(roles) {
+			continue
+		}
+		for _, key := range l.keys(clients) {
+			if t := l.fits(at, s.account.spent[key], each); t.After(when) {
+				when, why = t, fmt.Sprintf("%v, of which it takes %d", l, each)
+			}
+		}
+	}
+	return when, why
+}
+
+// afford refuses an update that would cost too much if it came alone: one that never fits, and one that does not
+// fit now, behind those that are held, and is not to be held. What is taken away because its lease is over may cost anything.
 func (s *Service) afford(ctx context.Context, r *Request, which []int) error {
-	if err := s.quiet(s.cfg.Now()); err != nil || len(s.cfg.Budget) == 0 || !r.over.IsZero() {
-		return err
+	now := s.cfg.Now()
+	if _, why := s.quiet(now); why != "" && !r.Hold {
+		return fmt.Errorf("%w: %s", ErrBudget, why)
+	}
+	if len(s.cfg.Budget) == 0 || !r.over.IsZero() {
+		return nil
 	}
 	p, err := s.plan(ctx, r, which)
 	if err != nil {
 		return err
 	}
-	each := float64(p.Cost.IPIsPerCPU + p.Cost.OtherIPIsPerCPU)
+	each := ofEach(p.Cost)
 	for _, l := range s.cfg.Budget {
-		if _, there := p.Roles[l.Name]; (there || l.Name == "ipis") && each > l.Max {
-			return fmt.Errorf("%w: %s=%.0f, and each would take %.0f interrupts", ErrBudget, l.Name, l.Max, each)
+		if l.of(p.Roles) && each > l.Max {
+			return fmt.Errorf("%w: %v, and each would take %d interrupts", ErrBudget, l, each)
 		}
 	}
+	when, why := s.fits(now, each, p.Roles, []string{r.Client})
+	for _, h := range s.pending() {
+		if u := h.update(); u.State == journal.Held && each > 0 {
+			when, why = later(when, u.Fits), fmt.Sprintf("update %d is held and comes first", u.ID)
+		}
+	}
+	if when.After(now) && !r.Hold {
+		return &HeldError{when, why}
+	}
 	return nil
+}
+
+// HeldError refuses an update that does not fit now, and is not to be held.
+type HeldError struct {
+	Fits time.Time
+	Why  string
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%v: %s: it fits at %s", ErrBudget, e.Why, e.Fits.UTC().Format(time.RFC3339Nano))
+}
+
+// Unwrap is ErrBudget.
+func (e *HeldError) Unwrap() error { return ErrBudget }
+
+// room is the coordinator's: how many of those that wait fit now, together.
+func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n int) []coordinator.Change) (n int, until time.Time) {
+	when := func(n int) time.Time {
+		ps := s.of(ts[:n])
+		if len(ps) == 0 { // a start makes the text live again
+			return at
+		}
+		cost, roles, err := s.price(s.alive, switches(changes(n)))
+		if err != nil {
+			s.log.Error("no forecast", zap.Error(err))
+		}
+		t, _ := s.fits(at, ofEach(cost), roles, clientsOf(ps))
+		return t
+	}
+	n = sort.Search(len(ts), func(i int) bool { return when(i + 1).After(at) })
+	if n < len(ts) {
+		until = when(n + 1)
+	}
+	return n, until
+}
+
+// charge notes what an update of the text takes from allowances.
+func (s *Service) charge(changes []coordinator.Change) {
+	if !slices.ContainsFunc(s.cfg.Budget, func(l Limit) bool { return l.Period > 0 }) {
+		return
+	}
+	cost, roles, err := s.price(s.alive, switches(changes))
+	if err != nil {
+		s.log.Error("no forecast", zap.Error(err))
+		return
+	}
+	now := s.cfg.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.cfg.Budget {
+		if l.Period == 0 || !l.of(roles) {
+			continue
+		}
+		for _, key := range l.keys(clientsOf(s.carried)) {
+			s.account.spent[key] = l.spend(now, s.account.spent[key], ofEach(cost))
+			s.account.fresh[key] = s.account.spent[key].UTC()
+		}
+	}
+}
+
+// spent is what the journal is to note of allowances; nil for nothing.
+func (s *Service) spent(at time.Time) *journal.Spent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.account.fresh) == 0 {
+		return nil
+	}
+	fresh := s.account.fresh
+	s.account.fresh = map[string]time.Time{}
+	return &journal.Spent{At: at, Until: fresh}
+}
+
+// held is the coordinator's: these wait, and fit at a time.
+func (s *Service) held(ts []*coordinator.Ticket, until time.Time) {
+	for _, p := range s.of(ts) {
+		u := p.update()
+		if u.State == journal.Held && u.Fits.Equal(until) {
+			continue
+		}
+		u.State, u.Fits = journal.Held, until.UTC()
+		p.now.Store(&present{Update: u})
+		p.hold()
+		s.tell(u)
+	}
+}
+
+func switches(changes []coordinator.Change) (records []int) {
+	for _, c := range changes {
+		records = append(records, c.Record)
+	}
+	return records
+}
+
+func clientsOf(ps []*pending) (names []string) {
+	for _, p := range ps {
+		names = append(names, p.now.Load().Client)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/textpoke/textpoke/results/budget"
 )
 
 // TestBudget: an update that alone would cost a CPU of the role more than the limit is refused, in both directions, and
 // nothing of it happens; a role that no CPU has limits nothing.
 func TestBudget(t *testing.T) {
-	limit := func(name string, most float64) []budget.Limit {
-		return []budget.Limit{{Quantity: budget.Quantity{Name: name}, Max: most}}
-	}
+	limit := func(name string, most int) []Limit { return []Limit{{Name: name, Max: most}} }
 	w := newWorld(t)
 	w.Budget = limit("idle", 3)
 	s, kill := w.start(t)
@@ -64,8 +60,8 @@ func TestQuiet(t *testing.T) {
 	for clock, quiet := range map[string]bool{"07:59": false, "08:00": true, "17:59": true, "18:00": false, "22:29": false,
 		"22:30": true, "00:00": true, "05:59": true, "06:00": false} {
 		at(clock)
-		if err := (&Service{cfg: w.Config}).quiet(w.Now()); errors.Is(err, ErrBudget) != quiet {
-			t.Errorf("%s: %v", clock, err)
+		if until, why := (&Service{cfg: w.Config}).quiet(w.Now()); (why != "") != quiet || until.After(w.Now()) != quiet {
+			t.Errorf("%s: until %v, %s", clock, until, why)
 		}
 	}
 	at("07:00")

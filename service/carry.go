@@ -21,15 +21,18 @@ func (s *Service) recover(ctx context.Context) error {
 	wants, orders := s.store.Wants(), s.store.Unanswered()
 	s.batch = s.store.LastBatch()
 	var err error
-	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
+	cfg := coordinator.Config{
 		Records: s.layers() * s.cfg.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
 		Linger: max(s.cfg.Linger, 0), Now: s.cfg.Now,
-		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
+		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Held: s.held, Split: func(requests int, err error) {
 			s.log.Debug("merged update failed, trying its requests one by one", zap.Int("requests", requests), zap.Error(err))
 		}},
-	})
-	if err != nil {
+	}
+	if len(s.cfg.Budget)+len(s.cfg.Quiet) > 0 {
+		cfg.Admit = s.room
+	}
+	if s.coord, err = coordinator.New(context.WithoutCancel(ctx), cfg); err != nil {
 		return err
 	}
 	if err := s.restore(ctx, wants); err != nil {
@@ -50,8 +53,13 @@ func (s *Service) recover(ctx context.Context) error {
 	}
 	s.handIn(ctx)
 	for _, p := range again {
-		if _, err := s.Wait(ctx, p.update().ID); err != nil {
-			return fmt.Errorf("carry out what was accepted: %w", err)
+		select {
+		case <-p.holding:
+		case <-p.done:
+		case <-p.left:
+			return fmt.Errorf("carry out what was accepted: %w", s.gone())
+		case <-ctx.Done():
+			return fmt.Errorf("carry out what was accepted: %w", context.Cause(ctx))
 		}
 	}
 	s.log.Info("recovered", zap.Int("clients", len(wants)), zap.Int("carried out", len(again)))
@@ -104,6 +112,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	s.cfg.At(BeforeApply)
 	s.rest(true)
 	defer s.rest(false)
+	s.charge(changes)
 	receipt, err := s.live.Apply(ctx, changes)
 	for _, p := range s.carried {
 		p.receipt = receipt
@@ -134,7 +143,7 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	s.progress.sizes = keepLast(s.progress.sizes, statusBatches, Batch{s.batch, len(ps)})
 	for _, p := range ps {
 		u := p.update()
-		u.State, u.Batch, u.Began = journal.Running, s.batch, at.UTC()
+		u.State, u.Batch, u.Began, u.Fits = journal.Running, s.batch, at.UTC(), time.Time{}
 		p.now.Store(&present{u, phase})
 	}
 	s.mu.Unlock()
@@ -171,12 +180,12 @@ func (s *Service) commit(end coordinator.End) error {
 	us := make([]Update, len(ps))
 	for i, p := range ps {
 		us[i] = p.update()
-		us[i].Ended, us[i].Phase, us[i].Receipt = now, "", p.receipt
+		us[i].Ended, us[i].Phase, us[i].Receipt, us[i].Fits = now, "", p.receipt, time.Time{}
 		us[i].State, us[i].Error = stateOf(end.Err)
 		p.end = &us[i]
 	}
 	s.cfg.At(BeforeAnswer)
-	if err := s.answer(us); err != nil {
+	if err := s.answer(us, s.spent(now)); err != nil {
 		s.breakDown(err)
 		return err
 	}
@@ -187,9 +196,9 @@ func (s *Service) commit(end coordinator.End) error {
 // answer writes down how updates ended. While the journal has no room, or another cause that may
 // pass keeps it from writing, answer tries again until it succeeds or the service loses patience.
 // Meanwhile no client gets an answer, and the service is not ready.
-func (s *Service) answer(us []Update) error {
+func (s *Service) answer(us []Update, spent *journal.Spent) error {
 	for {
-		err := s.store.Answer(us, nil)
+		err := s.store.Answer(us, spent)
 		if err == nil || !journal.Passing(err) {
 			return err
 		}

@@ -43,7 +43,8 @@ func TestFullDisk(t *testing.T) {
 	s, kill := w.start(t)
 	var accepted []int64
 	var full error
-	for i := 0; full == nil; i++ {
+	for full == nil {
+		i := len(accepted)
 		if i == 10_000 {
 			t.Fatal("the disk is not full yet")
 		}

@@ -56,15 +56,8 @@ func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, er
 	if len(changes) == 0 {
 		return p, nil
 	}
-	if p.Cost, err = s.live.Cost(ctx, changes, nil); err != nil {
-		return p, err
-	}
-	for _, c := range s.live.CPUs() {
-		if c.Online {
-			p.Roles[c.Role] += p.Cost.IPIsPerCPU + p.Cost.OtherIPIsPerCPU
-		}
-	}
-	return p, nil
+	p.Cost, p.Roles, err = s.price(ctx, changes)
+	return p, err
 }
 
 // switched is the records that a request switches: its client is their first user, or the last.

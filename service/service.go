@@ -30,7 +30,6 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -47,7 +46,7 @@ type Config struct {
 	Table   *records.Table // what can be switched
 	Machine Maker
 	Ops     []string       // the ops that the machine has; nil for any
-	Budget  []budget.Limit // what an update may cost, by itself, a CPU of a role, or any (ipis); nil: anything
+	Budget  []Limit        // what updates may cost; nil: anything
 	Quiet   []Window       // when nothing is switched
 	Store   *journal.Store // the caller closes it, after Close
 	Log     *zap.Logger
@@ -141,6 +140,7 @@ type Service struct {
 
 	ends     atomic.Int64 // updates that have ended: what clients want may be another then
 	progress progress
+	account  account
 	lost     int        // see Stats; as of the start
 	carried  []*pending // what the coordinator's goroutine carries out; it alone uses this
 
@@ -176,6 +176,10 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		matching: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
 		events:   newRing(cfg.Now()), names: newNames(cfg.Table),
 		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
+		account: account{cfg.Store.Spent(), map[string]time.Time{}},
+	}
+	if s.account.spent == nil {
+		s.account.spent = map[string]time.Time{}
 	}
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	s.store.OnCommit(cfg.Observer.Written)

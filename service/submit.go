@@ -37,6 +37,7 @@ type Request struct {
 	// Waits is for a client that is told nothing before Wait has returned. Its update is carried out
 	// while it gets on the disk, and one sync does for both its acceptance and its end.
 	Waits bool      `json:"-"`
+	Hold  bool      `json:"-"` // over a budget it waits until it fits; else it is refused
 	over  time.Time // see journal.Order.Over
 }
 
@@ -326,7 +327,7 @@ func (s *Service) now(ctx context.Context, u Update) (Update, error) {
 // Updates lists updates. Those that cannot be read are left out, and told in the log and by
 // Damage.
 func (s *Service) Updates(ctx context.Context, q Query) ([]Update, error) {
-	if q.State == journal.Queued || q.State == journal.Running {
+	if q.State == journal.Queued || q.State == journal.Held || q.State == journal.Running {
 		return s.onTheirWay(q), nil
 	}
 	us, damaged, err := s.store.Updates(ctx, q)

@@ -50,7 +50,7 @@ var updateColumns = slices.Concat(
 		{Name: "direction", Doc: "enable or disable", Cell: func(u api.Update) any { return directionName(u.Enable) }},
 		{Name: "records", Kind: results.Integer,
 			Doc: "how many it is about", Cell: func(u api.Update) any { return u.Records }},
-		{Name: "state", Doc: "queued, running, live, failed, cancelled or expired",
+		{Name: "state", Doc: "queued, held, running, live, failed, cancelled or expired",
 			Cell: func(u api.Update) any { return u.State }},
 		{Name: "batch", Kind: results.Integer,
 			Doc:  "the merged update of the machine that carried it out; several share one",
@@ -80,6 +80,10 @@ var updateColumns = slices.Concat(
 		{Name: "taken", Doc: "those that each CPU took meanwhile, from any sender, by CPU from the first that is online",
 			Cell: takenBy},
 	}.When(func(u api.Update) bool { return u.Receipt != nil }),
+	results.Columns[api.Update]{
+		{Name: "fits", Doc: "when it fits into the budget that it waits for (RFC 3339)",
+			Cell: func(u api.Update) any { return u.Fits.Format(time.RFC3339) }},
+	}.When(func(u api.Update) bool { return !u.Fits.IsZero() }),
 	results.Columns[api.Update]{
 		{Name: "error", Doc: "why it failed", Cell: func(u api.Update) any { return results.OrEmpty(u.Error) }},
 	},
@@ -152,7 +156,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 				s.match = etag
 				path := "/v1/clients/" + url.PathEscape(req.Client) + "/ops/" + url.PathEscape(req.Ops)
 				err = s.ask(ctx, http.MethodPut, path, api.Wish{Key: req.Key, Filter: req.Filter, Records: req.Records,
-					Lease: req.Lease, Wait: req.Wait}, &u)
+					Lease: req.Lease, Wait: req.Wait, Hold: req.Hold}, &u)
 			default:
 				err = s.ask(ctx, http.MethodPost, "/v1/updates", req, &u)
 			}
@@ -169,6 +173,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	registerRequest(cmd, &req)
 	add(cmd, choice.Text(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update"),
 		choice.Time(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s", 1),
+		choice.Flag(&req.Hold, "hold", "over the server's budget, or at a quiet time, wait until it fits; else it is refused"),
 		choice.Flag(&noWait, "no-wait", "print the update as soon as it is accepted"))
 	if enable {
 		add(cmd, choice.Flag(&only, "only", "these records and no others of the client's for the ops, with one update"),
@@ -236,7 +241,7 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	}
 	f.prints(cmd, "", updateColumns.Table("updates"))
 	add(cmd, choice.Text(&client, "client", "", "only updates of the client of this `name`"),
-		choice.Text(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired"),
+		choice.Text(&state, "state", "", "only those in this `state`: queued, held, running, live, failed, cancelled, expired"),
 		choice.Count(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed", 1, math.MaxInt),
 		choice.Flag(&newest, "newest", "the last ones, the youngest first"))
 	return cmd

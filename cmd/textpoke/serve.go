@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -199,7 +200,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
 		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log,
-		Budget: s.budget, Quiet: s.quiet,
+		Budget: slices.Concat(s.budget, s.clientBudget), Quiet: s.quiet,
 		Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 		Observer: v.handler.Observer(),

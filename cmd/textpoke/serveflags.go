@@ -45,8 +45,8 @@ type serveFlags struct {
 	on, instance, kernel string // --machine and the flags of a kernel
 	release, dryRun      bool
 
-	budget []budget.Limit
-	quiet  []service.Window
+	budget, clientBudget []service.Limit
+	quiet                []service.Window
 }
 
 // serveAxes are what can be chosen about the machine that is served: one of each.
@@ -75,9 +75,11 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.Text(&s.instance, "instance", "textpoke", "with --machine kernel: `name` of the instance of tracefs that is ours"),
 		choice.File(&s.kernel, "kernel", "with --machine kernel: this kernel's `image`, for forecasts "+
 			"(default: /boot/vmlinuz-RELEASE, where it can be read)"),
-		choice.List(&s.budget, "budget", "", "`limits` of what one update may cost a CPU, such as isolated=3: one that "+
-			"costs more is refused. Limits: "+ledger.PredictLimits().Help(), limitKind),
-		choice.List(&s.quiet, "quiet", "", "`times` of the day at which updates are refused, such as 08:00-18:00",
+		choice.List(&s.budget, "budget", "", "`limits` of the interrupts that a CPU may take for one update, such as isolated=3, "+
+			"or for all in a time, such as isolated=500/1h: an update that does not fit is refused, or held if it asks for "+
+			"that. Limits: "+serveLimits.Help(), limitKind),
+		choice.List(&s.clientBudget, "client-budget", "", "`limits` for each client by itself, such as isolated=50/1h", limitKind),
+		choice.List(&s.quiet, "quiet", "", "`times` of the day at which nothing is switched, such as 08:00-18:00",
 			choice.Kind[service.Window]{Type: "times", Parse: service.ParseWindow, Format: service.Window.String}),
 		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
 		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
@@ -124,23 +126,42 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return errors.New("--tls-cert goes with --tls-key")
 	}
+	for i := range s.clientBudget {
+		if s.clientBudget[i].Client = true; s.clientBudget[i].Period == 0 {
+			return fmt.Errorf("--client-budget %[1]v: want a time, such as %[1]v/1h", s.clientBudget[i])
+		}
+	}
 	if s.on == onKernel && !cmd.Flags().Changed("listen") {
 		s.listen = unixPrefix + kernelSocket
 	}
 	return errors.Join(s.checkMachine(cmd), s.checkListen())
 }
 
-// limitKind is a limit of what an update may cost.
-var limitKind = choice.Kind[budget.Limit]{
+// serveLimits are what can be limited.
+var serveLimits = append(ledger.PredictLimits(), budget.Quantity{Name: "burst", Doc: "those of a CPU in a time, such as burst=5/ms"})
+
+// limitKind is a limit of what updates may cost.
+var limitKind = choice.Kind[service.Limit]{
 	Type: "limit",
-	Parse: func(item string) (l budget.Limit, err error) {
-		limits, err := ledger.PredictLimits().Parse([]string{item})
-		if err == nil {
-			l = limits[0]
+	Parse: func(item string) (l service.Limit, err error) {
+		number, period, timed := strings.Cut(item, "/")
+		limits, err := serveLimits.Parse([]string{number})
+		if err != nil {
+			return l, err
 		}
-		return l, err
+		l = service.Limit{Name: limits[0].Name, Max: int(limits[0].Max)}
+		if timed && strings.Trim(period, "0123456789") == period { // /ms
+			period = "1" + period
+		}
+		if timed {
+			l.Period, err = time.ParseDuration(period)
+		}
+		if err != nil || timed && (l.Period <= 0 || l.Max == 0) || l.Name == "burst" && !timed {
+			return l, fmt.Errorf("budget %q: want a number from 1, and a time, such as %s=500/1h", item, l.Name)
+		}
+		return l, nil
 	},
-	Format: func(l budget.Limit) string { return fmt.Sprintf("%s=%.0f", l.Name, l.Max) },
+	Format: service.Limit.String,
 }
 
 // unixPrefix begins the address of a unix socket.

@@ -38,6 +38,12 @@ type Config struct {
 	// was not committed and all that follows is answered with ErrUncommitted.
 	Commit func(End) error
 
+	// Admit, where set, says how many of the requests that wait now may be carried out: the first n, and
+	// until when the others are held if nothing else comes. They are in the order of their deadlines, and
+	// those of one client as they were submitted. One that switches nothing, with none of its client's before it,
+	// is not held. Changes is what the first ones would switch together.
+	Admit func(at time.Time, ts []*Ticket, changes func(n int) []Change) (n int, until time.Time)
+
 	// Queue is how many requests may wait; Submit blocks while so many do.
 	// Default 1024.
 	Queue int
@@ -107,6 +113,7 @@ type Coordinator struct {
 	queue chan *Ticket
 	wants *wants // run's alone
 	last  last   // run's alone
+	held  held   // run's alone
 	shown shown
 
 	submit  sync.RWMutex // guards queue's closing against senders

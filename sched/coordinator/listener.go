@@ -10,6 +10,8 @@ type Listener struct {
 	// Began is told which requests are about to be carried out together, and when they
 	// were taken up: no deadline was over by then.
 	Began func(at time.Time, ts []*Ticket)
+	// Held is told which requests wait though no update runs, until when.
+	Held func(ts []*Ticket, until time.Time)
 	// Split is told that an update of so many requests failed, and that each is
 	// tried by itself now.
 	Split func(requests int, err error)
@@ -25,6 +27,10 @@ func Tee(a, b Listener) Listener {
 			a.began(at, ts)
 			b.began(at, ts)
 		},
+		Held: func(ts []*Ticket, until time.Time) {
+			a.held(ts, until)
+			b.held(ts, until)
+		},
 		Split: func(requests int, err error) {
 			a.split(requests, err)
 			b.split(requests, err)
@@ -39,6 +45,12 @@ func Tee(a, b Listener) Listener {
 func (l Listener) began(at time.Time, ts []*Ticket) {
 	if l.Began != nil {
 		l.Began(at, ts)
+	}
+}
+
+func (l Listener) held(ts []*Ticket, until time.Time) {
+	if l.Held != nil {
+		l.Held(ts, until)
 	}
 }
 

@@ -11,18 +11,30 @@ import (
 func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.ended)
 	defer context.AfterFunc(ctx, c.stop)()
-	for first := range c.queue {
+	for {
+		first, open := c.first()
+		if !open {
+			break
+		}
 		at, ts := c.takeUp(c.gather(ctx, first))
-		if len(ts) == 0 { // all have been withdrawn, or come too late
+		if len(ts) == 0 { // all have been withdrawn, come too late, or are held
 			continue
 		}
 		c.update(ctx, at, ts)
 	}
+	for _, t := range c.held.tickets {
+		if t.take() {
+			t.withdraw(ErrClosed)
+		}
+	}
 }
 
-// takeUp takes those that still wait, all at one moment.
+// takeUp takes those that still wait, and may be carried out, all at one moment.
 func (c *Coordinator) takeUp(waiting []*Ticket) (at time.Time, ts []*Ticket) {
 	at = c.cfg.Now()
+	if c.cfg.Admit != nil {
+		waiting = c.admit(at, waiting)
+	}
 	for _, t := range waiting {
 		if t.takeUp(at) {
 			ts = append(ts, t)
@@ -33,6 +45,9 @@ func (c *Coordinator) takeUp(waiting []*Ticket) (at time.Time, ts []*Ticket) {
 
 // gather waits for company, and is everything that waits by then.
 func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
+	if first == nil { // it is time for those that are held
+		return c.queued(nil)
+	}
 	all := []*Ticket{first}
 	if c.cfg.Gather > 0 {
 		select {
@@ -160,12 +175,7 @@ func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]un
 		return nil, *why
 	}
 	c.cfg.Listener.began(at, ts)
-	var us []undo
-	for _, t := range ts {
-		for _, r := range t.requests {
-			us = append(us, c.wants.add(r))
-		}
-	}
+	us := c.wants.addAll(ts)
 	changes := c.lacking(us)
 	if len(changes) == 0 {
 		return us, nil

@@ -98,11 +98,16 @@ func (t *Ticket) Cancel() bool {
 // up by then. Timers come late: those of a process that was stopped, after the clock
 // has gone on, come when it is all over.
 func (t *Ticket) takeUp(at time.Time) bool {
-	if !t.deadline.IsZero() && !at.Before(t.deadline) {
-		t.expire()
+	return !t.late(at) && t.take()
+}
+
+// late lets a request expire whose time is up, and tells so.
+func (t *Ticket) late(at time.Time) bool {
+	if t.deadline.IsZero() || at.Before(t.deadline) {
 		return false
 	}
-	return t.take()
+	t.expire()
+	return true
 }
 
 // expire is called by the ticket's timer, too.

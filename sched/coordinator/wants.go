@@ -124,6 +124,16 @@ func (w *wants) add(r Request) undo {
 	return u
 }
 
+// addAll notes what all requests of tickets want.
+func (w *wants) addAll(ts []*Ticket) (us []undo) {
+	for _, t := range ts {
+		for _, r := range t.requests {
+			us = append(us, w.add(r))
+		}
+	}
+	return us
+}
+
 // note changes whether a client wants a record, in a way that can be taken back.
 func (w *wants) note(u *undo, rec int) {
 	if u.changed == nil {

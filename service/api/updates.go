@@ -48,7 +48,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 // order is the service's form of the request.
 func (q *Request) order() service.Request {
 	return service.Request{Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable, Lease: q.Lease, Filter: q.Filter, Records: q.Records,
-		Deadline: q.deadline()}
+		Deadline: q.deadline(), Hold: q.Hold}
 }
 
 // deadline is the zero time for none.

@@ -57,6 +57,7 @@ type Wish struct {
 	Records []string `json:"records,omitempty"`
 	Lease   int64    `json:"lease,omitempty"`
 	Wait    bool     `json:"wait,omitempty"`
+	Hold    bool     `json:"hold,omitempty"`
 }
 
 // Plan is what an update would cost if it came now and alone.
@@ -159,7 +160,7 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req := Request{Client: r.PathValue("name"), Ops: r.PathValue("ops"), Key: q.Key, Filter: q.Filter, Records: q.Records,
-		Enable: new(true), Lease: q.Lease, Wait: q.Wait}
+		Enable: new(true), Lease: q.Lease, Wait: q.Wait, Hold: q.Hold}
 	tag, err := match(r)
 	if err == nil {
 		err = req.keyed(r)

@@ -22,6 +22,7 @@ type Request struct {
 	// Deadline is when it expires; nil for never. The year 1, Go's zero time, is long over.
 	Deadline *time.Time `json:"deadline,omitempty"`
 	Wait     bool       `json:"wait,omitempty"`
+	Hold     bool       `json:"hold,omitempty"` // over a budget it waits; else it is refused
 }
 
 // What a client is told as the service tells it.

@@ -100,7 +100,7 @@ func (r *reading) readSegment(first, before uint64) (b []byte, at int64, err err
 			if last {
 				return b, at, nil
 			}
-			step := nextFrame(b[at:], max(r.next, first), before)
+			step := r.chained(b[at:], max(r.next, first), before)
 			if step < 0 {
 				r.hurt(name, at, "the rest of it is damaged")
 				r.next, r.link = 0, link{}
@@ -117,6 +117,35 @@ func (r *reading) readSegment(first, before uint64) (b []byte, at int64, err err
 		r.next, r.link, at = f.number+1, f.link, at+int64(f.size)
 	}
 	return b, at, nil
+}
+
+// chained finds the first frame behind a damaged one from which on all are chained up to the segment that begins with
+// frame before; -1 for none. Whole frames that are not may be of another time, on a page that was put back.
+func (r *reading) chained(b []byte, damaged, before uint64) int {
+	next, err := r.read(place{segment: before})
+	if err != nil || next.Begin == nil {
+		return -1
+	}
+	for from := 0; ; {
+		step := nextFrame(b[from:], damaged, before)
+		if step < 0 {
+			return -1
+		}
+		from += step
+		last, _ := parseFrame(b[from:])
+		end := from + last.size
+		for end < len(b) {
+			f, ok := parseFrame(b[end:])
+			if !ok || f.number != last.number+1 || f.link != last.link.after(f.number, f.payload) {
+				break
+			}
+			last, end = f, end+f.size
+		}
+		if end == len(b) && last.link == next.Begin.Link {
+			return from
+		}
+		from, damaged = end, last.number
+	}
 }
 
 func (r *reading) hurt(file string, at int64, why string) {

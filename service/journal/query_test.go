@@ -65,7 +65,7 @@ func walk(all []Update, q Query) (out []Update) {
 
 // TestStatesAreFinal: an update is queued or runs, or nothing changes any more.
 func TestStatesAreFinal(t *testing.T) {
-	want := map[State]bool{Queued: false, Running: false, Live: true, Failed: true, Cancelled: true, Expired: true}
+	want := map[State]bool{Queued: false, Held: false, Running: false, Live: true, Failed: true, Cancelled: true, Expired: true}
 	for _, state := range States() {
 		final, known := want[state]
 		if delete(want, state); !known || state.Final() != final {

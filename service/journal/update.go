@@ -7,9 +7,10 @@ import "time"
 // State is how far an update has got.
 type State string
 
-// The states. The first two are on their way, the others are final.
+// The states. The first three are on their way, the others are final.
 const (
 	Queued    State = "queued"
+	Held      State = "held"    // it waits until it fits into a budget; never in the file
 	Running   State = "running" // an update of the text carries it out; never in the file
 	Live      State = "live"
 	Failed    State = "failed" // every site is as it was before
@@ -18,10 +19,10 @@ const (
 )
 
 // States lists them all.
-func States() []State { return []State{Queued, Running, Live, Failed, Cancelled, Expired} }
+func States() []State { return []State{Queued, Held, Running, Live, Failed, Cancelled, Expired} }
 
 // Final tells whether nothing changes any more.
-func (s State) Final() bool { return s != Queued && s != Running }
+func (s State) Final() bool { return s != Queued && s != Held && s != Running }
 
 // Update is what one client asked for, and what became of it.
 type Update struct {
@@ -39,6 +40,8 @@ type Update struct {
 	Batch int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
 	Phase string `json:"phase,omitempty"` // step that this one is at, while it is running; never in the file
 	Error string `json:"error,omitempty"` // why it failed
+	// Fits is when it fits, of one that is held; never in the file.
+	Fits time.Time `json:"fits,omitzero"`
 
 	// Receipt is of the text's update that carried it out; nil for none.
 	Receipt *Receipt `json:"receipt,omitempty"`

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package coordinator
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestHeld: what Admit does not let through waits until the time that it names, or the next request; the earliest
+// deadline first, those of one client as they came; and it may be cancelled, expire, and be left by Close.
+func TestHeld(t *testing.T) {
+	open, room := time.Time{}, 0 // from when how many may go at a time
+	var asked, told [][]int64
+	ids := func(ts []*Ticket) (ids []int64) {
+		for _, t := range ts {
+			ids = append(ids, t.Requests()[0].ID)
+		}
+		return ids
+	}
+	cfg := Config{Listener: Listener{Held: func(ts []*Ticket, _ time.Time) { told = append(told, ids(ts)) }}}
+	cfg.Admit = func(at time.Time, ts []*Ticket, changes func(int) []Change) (int, time.Time) {
+		asked = append(asked, ids(ts))
+		if n := len(ts); len(changes(n)) > n || len(changes(0)) > 0 {
+			t.Errorf("%d requests switch %v", n, changes(n))
+		}
+		if at.Before(open) {
+			return 0, open
+		}
+		return min(room, len(ts)), at.Add(time.Hour)
+	}
+	bubble(t, 10, cfg, func(t *testing.T, x *fakeText, c *Coordinator) {
+		start := time.Now()
+		open, room = start.Add(100*time.Millisecond), 2
+		ask := func(id int64, client string, within time.Duration) *Ticket {
+			r := enable(client, int(id))
+			if r.ID = id; within > 0 {
+				r.Deadline = start.Add(within)
+			}
+			return submit(t, c, r)
+		}
+		late, first := ask(1, "a", 0), ask(2, "b", 3*time.Hour)
+		soon, same := ask(3, "c", 2*time.Hour), ask(4, "a", time.Hour) // of which client's the first has no later one
+		expires, gone := ask(5, "d", 50*time.Millisecond), ask(6, "e", 0)
+		synctest.Wait()
+		if !gone.Cancel() {
+			t.Error("what is held cannot be cancelled")
+		}
+		if got := asked[len(asked)-1]; !slices.Equal(got, []int64{5, 1, 4, 3, 2, 6}) {
+			t.Errorf("in the order %v", got)
+		}
+		time.Sleep(60 * time.Millisecond)
+		wantErr(t, gone, ErrCancelled)
+		wantErr(t, expires, ErrExpired)
+		wantCalls(t, x)
+		time.Sleep(40 * time.Millisecond)
+		x.release(1)
+		wantErr(t, late, nil)
+		wantErr(t, same, nil)
+		wantCalls(t, x, on(1, 4))
+		wantWaiting(t, soon)
+		if got := told[len(told)-1]; !slices.Equal(got, []int64{3, 2}) {
+			t.Errorf("held %v", got)
+		}
+		room = 0
+		free, behind := submit(t, c, disable("f", 9)), submit(t, c, disable("b", 9))
+		wantErr(t, free, nil)
+		wantWaiting(t, behind)
+		room = 1
+		time.Sleep(again) // though an hour was named: a clock may be set
+		x.release(1)
+		wantErr(t, soon, nil)
+		room = 0
+		last := ask(7, "b", 0)
+		if err := c.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, first, ErrClosed)
+		wantErr(t, last, ErrClosed)
+	})
+}
