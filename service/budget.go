@@ -53,11 +53,11 @@ func (w Window) until(at time.Time) time.Time {
 	return at.Truncate(time.Minute).Add(time.Duration((w.Until-minute(at)+24*60)%(24*60)) * time.Minute)
 }
 
-// Limit is the most interrupts that a CPU of a role, or any (ipis, burst), may take.
+// Limit is the most interrupts that a CPU of a role, or any (ipis, burst), may take; or requests of a token.
 type Limit struct {
 	Name   string
 	Max    int
-	Period time.Duration // 0: for each update by itself; else together, see Limit.fits
+	Period time.Duration // 0: for each update by itself; else together, see Limit.Fits
 	Client bool          // for each client by itself; goes with Period
 }
 
@@ -79,15 +79,15 @@ func (l Limit) worth(interrupts int) time.Duration {
 	return time.Duration(float64(interrupts) * float64(l.Period) / float64(max(l.Max, 1)))
 }
 
-// fits is when interrupts fit into what is allowed: Max at once, which come again evenly within Period, as tc-tbf(8) has
+// Fits is when interrupts fit into what is allowed: Max at once, which come again evenly within Period, as tc-tbf(8) has
 // it. Until is when all of them have come again (the theoretical arrival time of ITU-T I.371, A.1). What
 // is more than Max waits for all of them. A clock that was set back is waited for no longer than a Period.
-func (l Limit) fits(at, until time.Time, interrupts int) time.Time {
+func (l Limit) Fits(at, until time.Time, interrupts int) time.Time {
 	return later(at, sooner(until, at.Add(l.Period)).Add(l.worth(min(interrupts, l.Max))-l.Period))
 }
 
-// spend is until when all have come again once interrupts were taken. Those beyond all are not owed.
-func (l Limit) spend(at, until time.Time, interrupts int) time.Time {
+// Spend is until when all have come again once interrupts were taken. Those beyond all are not owed.
+func (l Limit) Spend(at, until time.Time, interrupts int) time.Time {
 	return sooner(later(at, until).Add(l.worth(interrupts)), at.Add(l.Period))
 }
 
@@ -118,7 +118,7 @@ func (s *Service) quiet(at time.Time) (until time.Time, why string) {
 
 // account is what allowances are spent on, and how much of them.
 type account struct {
-	spent map[string]time.Time // see Limit.fits
+	spent map[string]time.Time // see Limit.Fits
 	fresh map[string]time.Time // of that, what the journal does not have yet
 }
 
@@ -165,7 +165,7 @@ func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []s
 			continue
 		}
 		for _, key := range l.keys(clients) {
-			if t := l.fits(at, s.account.spent[key], each); t.After(when) {
+			if t := l.Fits(at, s.account.spent[key], each); t.After(when) {
 				when, why = t, fmt.Sprintf("%v, of which it takes %d", l, each)
 			}
 		}
@@ -187,7 +187,7 @@ func (s *Service) afford(ctx context.Context, r *Request, which []int) error {
 	if err != nil {
 		return err
 	}
-	each := ofEach(p.Cost)
+	each := p.each
 	for _, l := range s.cfg.Budget {
 		if l.of(p.Roles) && each > l.Max {
 			return fmt.Errorf("%w: %v, and each would take %d interrupts", ErrBudget, l, each)
@@ -229,7 +229,8 @@ func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n in
 		if err != nil {
 			s.log.Error("no forecast", zap.Error(err))
 		}
-		t, _ := s.fits(at, ofEach(cost), roles, clientsOf(ps))
+		t, why := s.fits(at, ofEach(cost), roles, clientsOf(ps))
+		s.waitsFor = why
 		return t
 	}
 	n = sort.Search(len(ts), func(i int) bool { return when(i + 1).After(at) })
@@ -257,7 +258,7 @@ func (s *Service) charge(changes []coordinator.Change) {
 			continue
 		}
 		for _, key := range l.keys(clientsOf(s.carried)) {
-			s.account.spent[key] = l.spend(now, s.account.spent[key], ofEach(cost))
+			s.account.spent[key] = l.Spend(now, s.account.spent[key], ofEach(cost))
 			s.account.fresh[key] = s.account.spent[key].UTC()
 		}
 	}
@@ -282,7 +283,7 @@ func (s *Service) held(ts []*coordinator.Ticket, until time.Time) {
 		if u.State == journal.Held && u.Fits.Equal(until) {
 			continue
 		}
-		u.State, u.Fits = journal.Held, until.UTC()
+		u.State, u.Fits, u.Phase = journal.Held, until.UTC(), s.waitsFor
 		p.now.Store(&present{Update: u})
 		p.hold()
 		s.tell(u)

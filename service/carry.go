@@ -143,7 +143,8 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	s.progress.sizes = keepLast(s.progress.sizes, statusBatches, Batch{s.batch, len(ps)})
 	for _, p := range ps {
 		u := p.update()
-		u.State, u.Batch, u.Began, u.Fits = journal.Running, s.batch, at.UTC(), time.Time{}
+		u.State, u.Batch, u.Began = journal.Running, s.batch, at.UTC()
+		u.Fits, u.Phase = time.Time{}, ""
 		p.now.Store(&present{u, phase})
 	}
 	s.mu.Unlock()

@@ -26,6 +26,11 @@ const (
 	Plugged       EventKind = "plug"      // CPU has come (Hit) or gone
 )
 
+// EventKinds lists them all.
+func EventKinds() []EventKind {
+	return []EventKind{UpdateChanged, Stepped, Published, RoundSent, Interrupted, Trapped, Plugged}
+}
+
 // Event is something that has happened. Times are nanoseconds since the machine was built. All
 // readers share one event and must not change it.
 type Event struct {

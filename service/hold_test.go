@@ -133,10 +133,10 @@ func TestLimitFits(t *testing.T) {
 		{each, 501, each, time.Hour}, // it waits for all of them
 	} {
 		until := at.Add(c.spent)
-		if got := l.fits(at, until, c.take); !got.Equal(at.Add(c.fits)) {
+		if got := l.Fits(at, until, c.take); !got.Equal(at.Add(c.fits)) {
 			t.Errorf("%+v: it fits after %v", c, got.Sub(at))
 		}
-		if got := l.spend(at, until, c.take); !got.Equal(at.Add(c.then)) {
+		if got := l.Spend(at, until, c.take); !got.Equal(at.Add(c.then)) {
 			t.Errorf("%+v: all are there again after %v", c, got.Sub(at))
 		}
 	}

@@ -7,21 +7,24 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/sched/coordinator"
-	"github.com/textpoke/textpoke/sim"
 )
 
 // Plan is what an update would cost if it came now and alone.
 type Plan struct {
-	Records int // that it is about
-	Changes int // records that would be switched
-	Others  int // clients and ops, beside its own, that want any of its records
-	Waiting int // updates on their way, with which it may share an update of the text
-	// Cost is that of an update of the text that switches the changes; the zero value where
-	// there are none.
-	Cost sim.PlanRow
+	Records int `json:"records"` // that it is about
+	Changes int `json:"changes"` // records that would be switched
+	Others  int `json:"others"`  // clients and ops, beside its own, that want any of its records
+	Waiting int `json:"waiting"` // updates on their way, with which it may share an update of the text
+	// What an update of the text costs that switches the changes.
+	Flushes    int `json:"flushes"`
+	Rounds     int `json:"rounds"`
+	IPIs       int `json:"ipis"`
+	IPIsPerCPU int `json:"ipis_per_cpu"`
 	// Roles is the interrupts that the CPUs of each role would take together, if the patcher
 	// sat on none of them.
-	Roles map[string]int
+	Roles map[string]int `json:"roles"`
+
+	each int // interrupts of each CPU but the patcher's, from any cause
 }
 
 // Plan counts what a request would cost, and does nothing of it.
@@ -52,11 +55,9 @@ func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, er
 	p.Waiting = s.total
 	s.mu.Unlock()
 	changes := switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), r)
-	p.Records, p.Changes, p.Roles = len(which), len(changes), map[string]int{}
-	if len(changes) == 0 {
-		return p, nil
-	}
-	p.Cost, p.Roles, err = s.price(ctx, changes)
+	cost, roles, err := s.price(ctx, changes)
+	p.Records, p.Changes, p.Roles, p.each = len(which), len(changes), roles, ofEach(cost)
+	p.Flushes, p.Rounds, p.IPIs, p.IPIsPerCPU = cost.Flushes, cost.Rounds, cost.IPIs, cost.IPIsPerCPU
 	return p, err
 }
 

@@ -141,6 +141,7 @@ type Service struct {
 	ends     atomic.Int64 // updates that have ended: what clients want may be another then
 	progress progress
 	account  account
+	waitsFor string     // what those that are held wait for; the coordinator's goroutine alone uses it
 	lost     int        // see Stats; as of the start
 	carried  []*pending // what the coordinator's goroutine carries out; it alone uses this
 

@@ -9,24 +9,25 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/records"
 )
 
 // RecordQuery chooses records, in the table's order.
 type RecordQuery struct {
-	Filter []string // expressions of records.ParseFilter; none for all
-	After  int      // only greater indexes; -1 from the first on
-	Limit  int      // 0: 100
+	Filter  []string // expressions of records.ParseFilter; none for all
+	Enabled bool     // only those that are
+	After   int      // only greater indexes; -1 from the first on
+	Limit   int      // 0: 100
 }
 
 // Record is one record and who wants it.
 type Record struct {
-	Index          int // in the table, from 0
-	Addr           records.Addr
-	Symbol, Module string
-	Group          int
-	Enabled        bool
-	Users          int // client and ops that want it
+	Index   int    `json:"index"` // in the table, from 0
+	Address string `json:"address"`
+	Symbol  string `json:"symbol"`
+	Module  string `json:"module,omitempty"`
+	Group   int    `json:"group"`
+	Enabled bool   `json:"enabled"`
+	Users   int    `json:"users"` // client and ops that want it
 }
 
 // Records lists records with their present state, all as of one moment: what the
@@ -40,8 +41,9 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 		q.Limit = 100
 	}
 	var some []int
+	now := s.coord.Snapshot()
 	for _, i := range which {
-		if i > q.After && len(some) < q.Limit {
+		if i > q.After && len(some) < q.Limit && (!q.Enabled || s.users(now, i) > 0) {
 			some = append(some, i)
 		}
 	}
@@ -49,10 +51,10 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 }
 
 // records is records of the table as they are now.
-func (s *Service) records(which []int) (out []Record) {
-	t := s.cfg.Table
+func (s *Service) records(which []int) []Record {
+	t, out := s.cfg.Table, []Record{}
 	for _, i := range which {
-		out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
+		out = append(out, Record{Index: i, Address: t.Addr(i).String(), Symbol: t.Symbol(i), Module: t.Module(i)})
 	}
 	now, group := s.coord.Snapshot(), 0
 	for i := range out {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -14,10 +15,29 @@ import (
 )
 
 // Want is what a client wants with one ops of its own.
-type Want = journal.Want
+type Want struct {
+	Client  string `json:"client"`
+	Ops     string `json:"ops"`
+	Records int    `json:"records"` // how many
+	ETag    string `json:"etag"`    // see Quoted
+	// Lease is the seconds that a renewal adds, and Until when it is over; none: for ever.
+	Lease int64     `json:"lease,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
 
-// WantedBy is the records of a symbol or an address, and who wants which of them.
-func (s *Service) WantedBy(name string) (found []Record, wants []Want, err error) {
+// Quoted is a tag as a header has it (RFC 9110, 8.8.3).
+func Quoted(tag string) string { return `"` + tag + `"` }
+
+func wants(list []journal.Want) []Want {
+	out := []Want{}
+	for _, w := range list {
+		out = append(out, Want{w.Client, w.Ops, len(w.Which), Quoted(w.Tag), w.Lease.Seconds, w.Lease.Until})
+	}
+	return out
+}
+
+// WantedBy is the records of a symbol or an address, and how many of them each client wants.
+func (s *Service) WantedBy(name string) (found []Record, who []Want, err error) {
 	var which []int
 	for _, i := range s.names.find(name) {
 		which = append(which, int(i))
@@ -26,18 +46,34 @@ func (s *Service) WantedBy(name string) (found []Record, wants []Want, err error
 	if which == nil {
 		return nil, nil, fmt.Errorf("%q: no such symbol or address: %w", clip(name), ErrNotFound)
 	}
-	return s.records(which), s.store.WantedBy(which), nil
+	return s.records(which), wants(s.store.WantedBy(which)), nil
 }
 
 // Client lists a client's wishes, by ops, and its updates on their way. A client that has never
 // asked for anything wants nothing.
-func (s *Service) Client(client string) (wants []Want, open []Update) {
+func (s *Service) Client(client string) ([]Want, []Update) {
+	open := []Update{}
 	for _, p := range s.pending() {
 		if u := p.update(); u.Client == client {
 			open = append(open, u)
 		}
 	}
-	return s.store.WantsOf(client), open
+	return wants(s.store.WantsOf(client)), open
+}
+
+// Clients lists who wants something, by client and ops, behind one of them.
+func (s *Service) Clients(client, ops string, limit int) []Want {
+	return wants(s.store.WantsAfter(client, ops, limit))
+}
+
+// Attend renews a client's leases until ctx ends, each before half of it is over.
+func (s *Service) Attend(ctx context.Context, client string) {
+	s.every(ctx, leaseTick, "renewal", func(context.Context) error {
+		if !s.store.HalfOver(client, s.cfg.Now()) {
+			return nil
+		}
+		return s.Renew(client)
+	})
 }
 
 // Renew has the leases of a client begin again.
@@ -70,5 +106,5 @@ func (s *Service) Ops(client, ops string) (found []Record, tag string) {
 			return s.records(w.Which), w.Tag
 		}
 	}
-	return nil, s.store.Tag(client, ops)
+	return []Record{}, s.store.Tag(client, ops)
 }

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,6 +85,8 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 func ctlWatch(f *ctlFlags) *cobra.Command {
 	var after int64
 	var kinds []string
+	var client string
+	var renew bool
 	cmd := &cobra.Command{
 		Use: "watch [ID]", Annotations: map[string]string{live: ""},
 		Short: "wait for an update's end, or follow what happens",
@@ -96,7 +100,14 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 				if f.format == results.FormatCSV {
 					return errors.New("--format csv: events are of several kinds: want table or json")
 				}
-				return f.events(ctx, s, after, kinds)
+				q := url.Values{"after": {strconv.FormatInt(after, 10)}}
+				if client != "" {
+					q.Set("client", client)
+				}
+				if renew {
+					q.Set("renew", "true")
+				}
+				return f.events(ctx, s, q, kinds)
 			}
 			u, err := s.update(ctx, http.MethodGet, args[0])
 			if err != nil {
@@ -108,12 +119,14 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	f.prints(cmd, "with ID", updateColumns.Table("updates"))
 	cmd.Flags().Int64Var(&after, "after", 0, "begin behind the event of this `number`, as far as the server still knows")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "`list` of kinds of events to print (default: all)")
+	add(cmd, choice.Text(&client, "client", "", "of updates, only those of the client of this `name`"),
+		choice.Flag(&renew, "renew", "with --client: what that wants by leases, it goes on wanting as long as this runs"))
 	return cmd
 }
 
 // events prints a stream of server-sent events as it comes.
-func (f *ctlFlags) events(ctx context.Context, s *server, after int64, kinds []string) error {
-	resp, err := s.send(ctx, http.MethodGet, fmt.Sprintf("/v1/events?after=%d", after), nil)
+func (f *ctlFlags) events(ctx context.Context, s *server, q url.Values, kinds []string) error {
+	resp, err := s.send(ctx, http.MethodGet, "/v1/events?"+q.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type traceFlags struct {
 	*ctlFlags
 	client, ops string
 	length      time.Duration
+	renew       bool
 }
 
 func (t *traceFlags) register(cmd *cobra.Command, length time.Duration, without string) {
@@ -34,6 +35,7 @@ func (t *traceFlags) register(cmd *cobra.Command, length time.Duration, without 
 	f.StringVar(&t.client, "client", clientName(), "`name` of the client whose functions and events are told")
 	f.StringVar(&t.ops, "ops", "", "those of one `ops` alone: function, event or graph (default: functions and events)")
 	f.DurationVar(&t.length, "for", length, "end after this `time`"+without)
+	f.BoolVar(&t.renew, "renew", false, "what the client wants by leases, it goes on wanting as long as this runs")
 }
 
 // ctlTrace prints what a client's functions and events write into the machine's trace.
@@ -172,6 +174,9 @@ func (t *traceFlags) follow(ctx context.Context, s *server, tell func(text []byt
 		defer cancel()
 	}
 	q := url.Values{"client": {t.client}, "ops": {t.ops}}
+	if t.renew {
+		q.Set("renew", "true")
+	}
 	resp, err := s.send(during, http.MethodGet, "/v1/trace?"+q.Encode(), nil)
 	if err != nil {
 		return err

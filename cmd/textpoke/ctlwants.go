@@ -29,6 +29,7 @@ var wantColumns = results.Columns[api.Want]{
 // ctlWants says who wants a record, or what a client wants.
 func ctlWants(f *ctlFlags) *cobra.Command {
 	var client string
+	var all bool
 	cmd := &cobra.Command{
 		Use:     "wants [RECORD]",
 		Short:   "who wants a record, or what a client wants",
@@ -36,6 +37,13 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 		Example: "  textpoke ctl wants vfs_read\n  textpoke ctl wants --client deploy",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
+			if all {
+				wants, err := s.wants(ctx)
+				if err != nil {
+					return err
+				}
+				return printRows(ctx, f.common, wantColumns, "wants", wants)
+			}
 			var found struct{ Wants []api.Want }
 			path := "/v1/clients/" + url.PathEscape(client)
 			if len(args) == 1 {
@@ -48,8 +56,24 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client, where no record is given"))
+	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client, where no record is given"),
+		choice.Flag(&all, "all", "what all clients want"))
 	return cmd
+}
+
+// wants reads pages of what all clients want.
+func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
+	for q := (url.Values{}); ; {
+		var page api.Clients
+		if err := s.ask(ctx, http.MethodGet, "/v1/clients?"+q.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Wants...); page.Next == "" {
+			return all, nil
+		}
+		q.Set("after", page.Next)
+		q.Set("after-ops", page.NextOps)
+	}
 }
 
 // ctlRenew has the leases of a client begin again.

@@ -103,7 +103,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
 	v.handler = api.New(api.Config{
-		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams},
+		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams, Rate: s.rate},
 		Version: built,
 	})
 	if err := v.listen(s, secure); err != nil {

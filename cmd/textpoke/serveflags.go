@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +39,7 @@ type serveFlags struct {
 	insecure                  bool
 	drain, gather, maxWait    time.Duration
 	queue, perClient, clients int
+	rate                      service.Limit
 	connections, eventStreams int
 	keepAge, compactEvery     time.Duration
 	keepUpdates, keepMegabyte int
@@ -81,6 +83,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.List(&s.clientBudget, "client-budget", "", "`limits` for each client by itself, such as isolated=50/1h", limitKind),
 		choice.List(&s.quiet, "quiet", "", "`times` of the day at which nothing is switched, such as 08:00-18:00",
 			choice.Kind[service.Window]{Type: "times", Parse: service.ParseWindow, Format: service.Window.String}),
+		choice.One(&s.rate, "rate", "", "`number` of requests that each token may make in a time, such as 100/s (default: any)",
+			choice.Kind[service.Limit]{Type: "number", Parse: parseRate, Format: formatRate}),
 		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
 		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
@@ -150,18 +154,48 @@ var limitKind = choice.Kind[service.Limit]{
 			return l, err
 		}
 		l = service.Limit{Name: limits[0].Name, Max: int(limits[0].Max)}
-		if timed && strings.Trim(period, "0123456789") == period { // /ms
-			period = "1" + period
-		}
 		if timed {
-			l.Period, err = time.ParseDuration(period)
+			l.Period, err = parsePeriod(period)
 		}
-		if err != nil || timed && (l.Period <= 0 || l.Max == 0) || l.Name == "burst" && !timed {
+		if err != nil || timed && l.Max == 0 || l.Name == "burst" && !timed {
 			return l, fmt.Errorf("budget %q: want a number from 1, and a time, such as %s=500/1h", item, l.Name)
 		}
 		return l, nil
 	},
 	Format: service.Limit.String,
+}
+
+// parsePeriod reads 10ms, and ms as 1ms.
+func parsePeriod(text string) (time.Duration, error) {
+	if strings.TrimLeft(text, "0123456789") == text {
+		text = "1" + text
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("want more than nothing")
+	}
+	return d, err
+}
+
+// parseRate reads 100/s.
+func parseRate(text string) (l service.Limit, err error) {
+	if text == "" {
+		return l, nil
+	}
+	number, period, _ := strings.Cut(text, "/")
+	l.Max, err = strconv.Atoi(number)
+	var bad error
+	if l.Period, bad = parsePeriod(period); err != nil || bad != nil || l.Max < 1 {
+		return l, fmt.Errorf("%q: want a number from 1 and a time, such as 100/s", text)
+	}
+	return l, nil
+}
+
+func formatRate(l service.Limit) string {
+	if l.Max == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%v", l.Max, l.Period)
 }
 
 // unixPrefix begins the address of a unix socket.

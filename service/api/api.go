@@ -3,6 +3,7 @@
 package api
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Limits struct {
 	Wait    time.Duration // how long a request may wait for an update's end; default 30 s
 	Streams int           // of events at a time; default 64
 	Write   time.Duration // how long a stream's reader may take for what is written; default 5 s
+	Rate    service.Limit // of requests of each token; the zero value for any number
 }
 
 func (l Limits) withDefaults() Limits {
@@ -70,6 +72,7 @@ type Handler struct {
 	streams atomic.Int64
 	running atomic.Pointer[running]
 	tokens  atomic.Pointer[Tokens]
+	rates   rates
 	conns   *connLimit    // of Server; nil without
 	stopped chan struct{} // closed by Stop
 	drains  atomic.Bool
@@ -84,7 +87,7 @@ type running struct {
 // New makes a Handler that is not ready yet.
 func New(cfg Config) *Handler {
 	cfg.Limits = cfg.Limits.withDefaults()
-	h := &Handler{cfg: cfg, stopped: make(chan struct{})}
+	h := &Handler{cfg: cfg, stopped: make(chan struct{}), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
 	h.tokens.Store(&cfg.Tokens)
 	h.metrics = newMetrics(h)
 	h.routes = h.mux()
@@ -153,6 +156,7 @@ func routes() []route {
 		{"DELETE", "/v1/updates/{id}", Own, (*Handler).cancel},
 		{"GET", "/v1/records", Read, (*Handler).records},
 		{"GET", "/v1/records/{name}/wants", Read, (*Handler).recordWants},
+		{"GET", "/v1/clients", Read, (*Handler).clients},
 		{"GET", "/v1/clients/{name}", Read, (*Handler).client},
 		{"POST", "/v1/clients/{name}/renew", Own, (*Handler).renew},
 		{"GET", "/v1/clients/{name}/ops/{ops}", Read, (*Handler).ops},
@@ -212,6 +216,9 @@ func (h *Handler) guard(rt route) http.Handler {
 		a := w.(*answer)
 		a.route = rt.path
 		err := h.allowed(rt, r, a)
+		if user, _, _ := peerOf(r); err == nil && rt.access > Open {
+			err = h.spend(w, bearer(r)+"\x00"+user)
+		}
 		if err == nil && !takesBody(rt) && r.ContentLength != 0 {
 			err = problem(http.StatusBadRequest, "", "nothing is read here: want no body")
 		}
@@ -301,7 +308,7 @@ func (h *Handler) allowed(rt route, r *http.Request, a *answer) error {
 
 // ServeHTTP answers a request, whatever happens in it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, id: newRequestID(), began: time.Now()}
+	a := &answer{ResponseWriter: w, id: newRequestID(), began: time.Now(), trace: traceOf(r)}
 	header := w.Header()
 	header.Set(requestIDHeader, a.id)
 	header.Set("Cache-Control", "no-store")

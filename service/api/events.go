@@ -4,11 +4,14 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/textpoke/textpoke/service"
@@ -31,16 +34,46 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	if last := r.Header.Get("Last-Event-Id"); last != "" {
 		after = p.parse("Last-Event-ID", last, 0, math.MaxInt64)
 	}
+	kinds, client, renew := p.list("kind"), p.string("client"), p.bool("renew")
+	for _, kind := range kinds {
+		if !slices.Contains(service.EventKinds(), service.EventKind(kind)) {
+			p.fail("kind", "%.40q: there is no such kind of events", kind)
+		}
+	}
+	if renew && client == "" {
+		p.fail("client", "is missing: renew says whose leases go on")
+	}
 	if err := p.check(); err != nil {
 		return err
 	}
+	if renew {
+		if err := h.mayAct(w, r, client); err != nil {
+			return err
+		}
+	}
 	return h.streamed(w, r, "text/event-stream", func(out *pieces) error {
-		s := &stream{pieces: out, from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped}
+		s := &stream{pieces: out, from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped,
+			kinds: kinds, client: client}
 		defer s.from.Close()
+		defer h.attend(renew, client)()
 		for s.piece() == nil && s.wait() == nil {
 		}
 		return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
 	})
+}
+
+// attend renews a client's leases, where that is asked for, until the function that it returns is called.
+func (h *Handler) attend(renew bool, client string) func() {
+	if !renew {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { h.running.Load().service.Attend(ctx, client) })
+	return func() {
+		cancel()
+		ended.Wait()
+	}
 }
 
 // streamed answers with a stream, of which there are only so many at a time.
@@ -75,6 +108,15 @@ type stream struct {
 	from          *service.Reader
 	gone, stopped <-chan struct{}
 	events        []*service.Event
+	kinds         []string // nil: all
+	client        string   // whose updates; "": everybody's
+	begun         bool     // something was sent
+}
+
+// chooses tells whether an event is one that the reader wants.
+func (s *stream) chooses(e *service.Event) bool {
+	return (s.kinds == nil || slices.Contains(s.kinds, string(e.Kind))) &&
+		(s.client == "" || e.Update == nil || e.Update.Client == s.client)
 }
 
 // piece sends what there is, as much as a reader gets at a time.
@@ -89,12 +131,19 @@ func (s *stream) piece() error {
 	}
 	s.events = s.from.Read(s.events[:0])
 	for _, e := range s.events {
+		if !s.chooses(e) {
+			continue
+		}
 		text, err := e.Text(encodeEvent)
 		if err != nil {
 			return err
 		}
 		s.text.Write(text)
 	}
+	if s.text.Len() == 0 && s.begun {
+		return nil
+	}
+	s.begun = true
 	return s.send()
 }
 

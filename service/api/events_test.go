@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,4 +157,65 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal("the slow reader is still there")
 		}
 	}
+}
+
+// TestChosenEvents: a stream of some kinds, and of one client's updates, has no others.
+func TestChosenEvents(t *testing.T) {
+	w := ready(t)
+	r := w.follow(t, "/v1/events?kind=update&kind=plug&client=b", "")
+	for _, client := range []string{"a", "b"} {
+		is[Update](w.do("POST", "/v1/updates", request(client, true, `,"records":["fn1"],"wait":true`)), 200)
+	}
+	is[CPU](w.do("PUT", "/v1/cpus/2", `{"online":false}`), 200)
+	for _, want := range []string{"queued", "running", "live", ""} {
+		_, kind, e := r.next()
+		if want == "" && kind != "plug" || want != "" && (e.Update == nil || e.Update.Client != "b" || string(e.Update.State) != want) {
+			t.Errorf("%s %+v, want %s", kind, e, want)
+		}
+	}
+	for query, field := range map[string]string{"kind=nothing": "kind", "renew=true": "client", "renew=x": "renew"} {
+		if p := is[Problem](w.do("GET", "/v1/events?"+query, nil), 400); p.Field != field {
+			t.Errorf("%s: %+v", query, p)
+		}
+	}
+}
+
+// TestStreamRenews: a lease goes on as long as a stream that renews it is open, and no longer. Who may only read renews none.
+func TestStreamRenews(t *testing.T) {
+	var past atomic.Int64
+	w := ready(t, func(s *service.Config, c *Config) {
+		s.Now = func() time.Time { return time.Unix(1_900_000_000+past.Load(), 0) }
+		c.Tokens = tokens(t, "full "+fullToken+"\nread "+readToken+"\nown "+ownToken+" b\n")
+	})
+	until := func() time.Time {
+		w.token = fullToken
+		return is[Client](w.do("GET", "/v1/clients/a", nil), 200).Wants[0].Until
+	}
+	w.token = fullToken
+	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn1"],"lease":100,"wait":true`)), 200)
+	before := until()
+	for _, token := range []string{readToken, ownToken} {
+		w.token = token
+		is[Problem](w.do("GET", "/v1/events?client=a&renew=true", nil), 403)
+	}
+	w.token = fullToken
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", w.http.URL+"/v1/events?client=a&renew=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+fullToken)
+	resp, err := w.client.Do(req)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	past.Store(51)
+	for end := time.Now().Add(10 * time.Second); until().Equal(before) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if now := until(); !now.Equal(before.Add(51 * time.Second)) {
+		t.Errorf("until %v, before %v: want 51 s more", now, before)
+	}
+	cancel()
+	resp.Body.Close()
 }

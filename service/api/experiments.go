@@ -9,6 +9,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/choice"
@@ -62,12 +63,16 @@ func (h *Handler) startExperiment(w http.ResponseWriter, r *http.Request) error 
 
 func (h *Handler) results(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
-	after := p.number("after", 0, 0, math.MaxInt64)
 	limit := int(p.number("limit", 100, 1, maxPage))
+	q := lab.Query{Name: p.string("name"), State: lab.State(p.string("state")), After: p.number("after", 0, 0, math.MaxInt64),
+		Before: p.number("before", 0, 0, math.MaxInt64), Newest: p.bool("newest"), Limit: limit + 1}
+	if q.State != "" && !slices.Contains(lab.States(), q.State) {
+		p.fail("state", "%.40q: there is no such state", string(q.State))
+	}
 	if err := p.check(); err != nil {
 		return err
 	}
-	found, err := h.running.Load().lab.Results(r.Context(), after, limit+1)
+	found, err := h.running.Load().lab.Results(r.Context(), q)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,5 +73,27 @@ func TestExperimentsWait(t *testing.T) {
 		if r := is[Result](w.do("DELETE", fmt.Sprintf("/v1/results/%d", id), nil), 200); r.State != "cancelled" {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// TestChosenResults: newest first, by name and by state.
+func TestChosenResults(t *testing.T) {
+	w := ready(t)
+	for _, name := range []string{"answer", "fail", "answer"} {
+		r := is[Result](w.do("POST", "/v1/experiments", `{"name":"`+name+`"}`), 202)
+		is[Result](w.do("GET", fmt.Sprintf("/v1/results/%d?wait=true", r.ID), nil), 200)
+	}
+	for query, want := range map[string][]int64{"newest=true&limit=2": {3, 2}, "newest=true&before=3": {2, 1}, "name=answer": {1, 3},
+		"state=failed": {2}, "after=1&name=fail": {2}} {
+		var got []int64
+		for _, r := range is[Results](w.do("GET", "/v1/results?"+query, nil), 200).Results {
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	if p := is[Problem](w.do("GET", "/v1/results?state=x", nil), 400); p.Field != "state" {
+		t.Errorf("%+v", p)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,7 +31,25 @@ type answer struct {
 	err     error
 	clients []string // whose updates the token is for; nil: everybody's
 	wholly  bool     // the request's body was read to its end
+	trace   string   // the trace that the request is part of; "" for none
 }
+
+// traceOf is the trace of a traceparent (https://www.w3.org/TR/trace-context/, 3.2), "" where it is none: who asks is
+// answered all the same (4.3).
+func traceOf(r *http.Request) string {
+	said := r.Header.Values("Traceparent")
+	if len(said) != 1 {
+		return ""
+	}
+	found := traceparent.FindStringSubmatch(said[0])
+	if found == nil || found[1] == "ff" || found[1] == "00" && found[4] != "" || strings.Trim(found[2], "0") == "" ||
+		strings.Trim(found[3], "0") == "" {
+		return ""
+	}
+	return found[2]
+}
+
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
 
 func newRequestID() string { return rand.Text()[:16] }
 
@@ -67,7 +87,7 @@ func (h *Handler) done(a *answer, r *http.Request) {
 	if line := h.cfg.Log.Check(level, "request"); line != nil {
 		line.Write(zap.String("request_id", a.id), zap.String("method", methodName(r.Method)), zap.String("route", a.route),
 			zap.Int("status", a.status), zap.Int64("bytes", a.bytes), zap.Duration("took", took),
-			zap.String("remote", r.RemoteAddr), zap.Error(a.err))
+			zap.String("remote", r.RemoteAddr), zap.Error(a.err), zap.String("trace_id", a.trace))
 	}
 }
 

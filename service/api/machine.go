@@ -15,7 +15,7 @@ import (
 
 func (h *Handler) records(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
-	q := service.RecordQuery{Filter: p.list("filter"), After: int(p.number("after", -1, 0, math.MaxInt32))}
+	q := service.RecordQuery{Filter: p.list("filter"), Enabled: p.bool("enabled"), After: int(p.number("after", -1, 0, math.MaxInt32))}
 	limit := int(p.number("limit", 100, 1, maxPage))
 	if err := p.check(); err != nil {
 		return err
@@ -28,10 +28,7 @@ func (h *Handler) records(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := Records{Records: []Record{}}
-	for _, rec := range found[:min(len(found), limit)] {
-		page.Records = append(page.Records, newRecord(rec))
-	}
+	page := Records{Records: found[:min(len(found), limit)]}
 	if len(found) > limit {
 		page.Next = &page.Records[limit-1].Index
 	}

@@ -3,12 +3,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service"
@@ -18,7 +18,7 @@ import (
 
 // retryAfter is after how many seconds it is worth trying again when too much
 // waits: an update of all records takes a fraction of that.
-const retryAfter = 1
+const retryAfter = "1"
 
 func problem(status int, field, format string, args ...any) *Problem {
 	return &Problem{
@@ -68,6 +68,7 @@ func problemOf(err error) *Problem {
 // worded is an error in words.
 func worded(err error) *Problem {
 	var own *Problem
+	var rate *rateError
 	var field *service.FieldError
 	var size *http.MaxBytesError
 	is := func(target error) bool { return errors.Is(err, target) }
@@ -79,6 +80,10 @@ func worded(err error) *Problem {
 		return badField(field.Field, "%s", field.Reason)
 	case errors.As(err, &size):
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
+	case errors.As(err, &rate):
+		p := problem(http.StatusTooManyRequests, "", "%v", rate)
+		p.Type, p.retry = typePrefix+"rate-limited", rate.seconds()
+		return p
 	case is(service.ErrQueueFull),
 		is(service.ErrClientQueueFull),
 		is(service.ErrTooManyClients),
@@ -115,7 +120,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	h.Set("Content-Type", "application/problem+json")
 	switch p.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
-		h.Set("Retry-After", strconv.Itoa(retryAfter))
+		h.Set("Retry-After", cmp.Or(p.retry, retryAfter))
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="textpoke"`)
 	}

@@ -88,17 +88,26 @@ func (t Tokens) access(presented string) (Access, []string) {
 	return Access(best), nil
 }
 
+// bearer is the token that a request shows.
+func bearer(r *http.Request) string {
+	scheme, presented, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(presented)
+}
+
 // check refuses what the request's token does not allow, and says whose updates it is
 // about; nil for everybody's.
 func (t Tokens) check(r *http.Request, need Access) (clients []string, err error) {
 	if need == Open || t.None() {
 		return nil, nil
 	}
-	scheme, presented, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || presented == "" {
+	presented := bearer(r)
+	if presented == "" {
 		return nil, problem(http.StatusUnauthorized, "Authorization", "want Bearer and a token")
 	}
-	have, clients := t.access(strings.TrimSpace(presented))
+	have, clients := t.access(presented)
 	switch {
 	case have == Open:
 		return nil, problem(http.StatusUnauthorized, "Authorization", "no such token")
@@ -129,6 +138,15 @@ func ofPeer(name string, all bool, need Access) (clients []string, err error) {
 		return nil, problem(http.StatusForbidden, "", "%q may read, and ask for updates of the client %q", name, name)
 	}
 	return []string{name}, nil
+}
+
+// mayAct refuses who may not ask for updates of a client, where a route lets readers in.
+func (h *Handler) mayAct(w http.ResponseWriter, r *http.Request, client string) error {
+	a := w.(*answer)
+	if err := h.allowed(route{path: a.route, access: Own}, r, a); err != nil {
+		return err
+	}
+	return mine(w, client)
 }
 
 // mine refuses what is about a client that the request's token does not name.

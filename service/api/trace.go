@@ -22,7 +22,7 @@ type TraceLine struct {
 // trace streams the lines of what a client wants.
 func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
-	client, ops, format := p.string("client"), p.string("ops"), p.string("format")
+	client, ops, format, renew := p.string("client"), p.string("ops"), p.string("format"), p.bool("renew")
 	if format != "" && format != "json" && format != "text" {
 		p.fail("format", "%v", spelling.NotOneOf(format, []string{"json", "text"}))
 	}
@@ -49,6 +49,7 @@ func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 		}
 	}()
 	return h.streamed(w, r, kind, func(out *pieces) error {
+		defer h.attend(renew, client)()
 		err := h.running.Load().service.Trace(ctx, client, ops, func(lines []service.Line, missed int) error {
 			out.text.Reset()
 			for i := range lines {

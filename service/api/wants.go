@@ -6,34 +6,21 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/textpoke/textpoke/service"
 )
-
-// Want is what a client wants with one ops.
-type Want struct {
-	Client  string `json:"client"`
-	Ops     string `json:"ops"`
-	Records int    `json:"records"` // how many
-	ETag    string `json:"etag"`
-	// Lease is the seconds that a renewal adds, and Until when it is over; none: for ever.
-	Lease int64     `json:"lease,omitempty"`
-	Until time.Time `json:"until,omitzero"`
-}
-
-func newWants(list []service.Want) []Want {
-	out := []Want{}
-	for _, w := range list {
-		out = append(out, Want{w.Client, w.Ops, len(w.Which), quoted(w.Tag), w.Lease.Seconds, w.Lease.Until})
-	}
-	return out
-}
 
 // RecordWants is the records of a name, and who wants them.
 type RecordWants struct {
 	Records []Record `json:"records"`
 	Wants   []Want   `json:"wants"`
+}
+
+// Clients is a page of who wants something.
+type Clients struct {
+	Wants   []Want `json:"wants"`
+	Next    string `json:"next,omitempty"`
+	NextOps string `json:"next_ops,omitempty"`
 }
 
 // Client lists a client's wishes and its updates on their way.
@@ -60,26 +47,6 @@ type Wish struct {
 	Hold    bool     `json:"hold,omitempty"`
 }
 
-// Plan is what an update would cost if it came now and alone.
-type Plan struct {
-	Records    int            `json:"records"`
-	Changes    int            `json:"changes"`
-	Others     int            `json:"others"`
-	Waiting    int            `json:"waiting"`
-	Flushes    int            `json:"flushes"`
-	Rounds     int            `json:"rounds"`
-	IPIs       int            `json:"ipis"`
-	IPIsPerCPU int            `json:"ipis_per_cpu"`
-	Roles      map[string]int `json:"roles"`
-}
-
-func newPlan(p service.Plan) Plan {
-	return Plan{p.Records, p.Changes, p.Others, p.Waiting, p.Cost.Flushes, p.Cost.Rounds, p.Cost.IPIs, p.Cost.IPIsPerCPU, p.Roles}
-}
-
-// quoted is a tag as a header has it (RFC 9110, 8.8.3).
-func quoted(tag string) string { return `"` + tag + `"` }
-
 // match is the tag that If-Match names; "" where it says nothing.
 func match(r *http.Request) (string, error) {
 	said := r.Header.Values("If-Match")
@@ -103,15 +70,22 @@ func (h *Handler) recordWants(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, RecordWants{newRecords(found), newWants(wants)})
+	return send(w, http.StatusOK, RecordWants{found, wants})
 }
 
-func newRecords(found []service.Record) []Record {
-	out := []Record{}
-	for _, r := range found {
-		out = append(out, newRecord(r))
+// clients lists who wants something, by client and ops.
+func (h *Handler) clients(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	limit, client, ops := int(p.number("limit", 100, 1, maxPage)), p.string("after"), p.string("after-ops")
+	if err := p.check(); err != nil {
+		return err
 	}
-	return out
+	found := h.running.Load().service.Clients(client, ops, limit+1)
+	page := Clients{Wants: found[:min(len(found), limit)]}
+	if len(found) > limit {
+		page.Next, page.NextOps = page.Wants[limit-1].Client, page.Wants[limit-1].Ops
+	}
+	return send(w, http.StatusOK, page)
 }
 
 func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
@@ -120,7 +94,7 @@ func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wants, open := h.running.Load().service.Client(name)
-	return send(w, http.StatusOK, Client{name, newWants(wants), append([]Update{}, open...)})
+	return send(w, http.StatusOK, Client{name, wants, open})
 }
 
 // renew has a client's leases begin again.
@@ -149,8 +123,8 @@ func (h *Handler) ops(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	found, tag := h.running.Load().service.Ops(client, ops)
-	w.Header().Set("ETag", quoted(tag))
-	return send(w, http.StatusOK, Ops{client, ops, newRecords(found)})
+	w.Header().Set("ETag", service.Quoted(tag))
+	return send(w, http.StatusOK, Ops{client, ops, found})
 }
 
 // wish has a client want exactly what is sent.
@@ -185,7 +159,7 @@ func (h *Handler) plan(w http.ResponseWriter, r *http.Request, q *Request) error
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, newPlan(p))
+	return send(w, http.StatusOK, p)
 }
 
 // submitted asks for an update, and answers once it is durable; with wait, once it has ended.
@@ -207,7 +181,7 @@ func (h *Handler) submitted(w http.ResponseWriter, r *http.Request, order servic
 	}
 	if order.Set {
 		_, tag := s.Ops(u.Client, u.Ops)
-		w.Header().Set("ETag", quoted(tag))
+		w.Header().Set("ETag", service.Quoted(tag))
 	}
 	return send(w, http.StatusOK, u)
 }

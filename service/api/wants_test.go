@@ -3,6 +3,9 @@
 package api
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,4 +162,56 @@ func TestProfiles(t *testing.T) {
 	w.token = fullToken
 	is[Problem](w.do("GET", "/debug/pprof/nothing", nil), 404)
 	is[Problem](w.do("GET", "/debug/pprof/profile?seconds=100", nil), 400)
+}
+
+// TestClients: who wants something, in pages; and records that somebody wants.
+func TestClients(t *testing.T) {
+	w := ready(t)
+	for _, client := range []string{"a", "b"} {
+		is[Update](w.do("POST", "/v1/updates", request(client, true, `,"records":["fn1"],"wait":true`)), 200)
+		is[Update](w.do("POST", "/v1/updates", request(client, true, `,"records":["fn2"],"ops":"o","wait":true`)), 200)
+	}
+	var got []string
+	for path := "/v1/clients?limit=1"; ; {
+		page := is[Clients](w.do("GET", path, nil), 200)
+		for _, x := range page.Wants {
+			got = append(got, x.Client+" "+x.Ops)
+		}
+		if page.Next == "" {
+			break
+		}
+		path = "/v1/clients?limit=1&after=" + page.Next + "&after-ops=" + page.NextOps
+	}
+	if want := []string{"a function", "a o", "b function", "b o"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if page := is[Records](w.do("GET", "/v1/records?enabled=true", nil), 200); len(page.Records) != 2 || page.Records[1].Symbol != "fn2" {
+		t.Errorf("%+v", page)
+	}
+}
+
+// TestHeldOverHTTP: what does not fit is refused, or held until a time that the answer names.
+func TestHeldOverHTTP(t *testing.T) {
+	w := ready(t, func(s *service.Config, _ *Config) {
+		s.Budget = []service.Limit{{Name: "ipis", Max: 3, Period: time.Hour}}
+	})
+	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn1"],"wait":true`)), 200)
+	if p := is[Problem](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn2"]`)), 409); p.Type != "urn:textpoke:problem:over-budget" ||
+		!strings.Contains(p.Detail, "fits at") {
+		t.Errorf("%+v", p)
+	}
+	if p := is[Problem](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn2"],"hold":1`)), 400); p.Field != "hold" {
+		t.Errorf("%+v", p)
+	}
+	u := is[Update](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn2"],"hold":true`)), 202)
+	for end := time.Now().Add(10 * time.Second); u.State != "held" && time.Now().Before(end); {
+		u = is[Update](w.do("GET", fmt.Sprintf("/v1/updates/%d", u.ID), nil), 200)
+	}
+	if u.State != "held" || u.Fits.Before(time.Now()) || u.Phase != "ipis=3/1h0m0s, of which it takes 3" {
+		t.Errorf("%+v", u)
+	}
+	if page := is[Updates](w.do("GET", "/v1/updates?state=held", nil), 200); len(page.Updates) != 1 {
+		t.Errorf("%+v", page)
+	}
+	is[Update](w.do("DELETE", fmt.Sprintf("/v1/updates/%d", u.ID), nil), 200)
 }

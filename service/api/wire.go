@@ -31,30 +31,15 @@ type (
 	CPU    = service.CPU
 	Stats  = service.Stats
 	Status = service.Status
+	Record = service.Record // and its present state
+	Want   = service.Want
+	Plan   = service.Plan
 )
 
 // Updates is a page of updates.
 type Updates struct {
 	Updates []Update `json:"updates"`
 	Next    int64    `json:"next,omitempty"`
-}
-
-// Record is one record and its present state.
-type Record struct {
-	Index   int    `json:"index"`
-	Address string `json:"address"`
-	Symbol  string `json:"symbol"`
-	Module  string `json:"module,omitempty"`
-	Group   int    `json:"group"`
-	Enabled bool   `json:"enabled"`
-	Users   int    `json:"users"`
-}
-
-func newRecord(r service.Record) Record {
-	return Record{
-		Index: r.Index, Address: r.Addr.String(), Symbol: r.Symbol, Module: r.Module,
-		Group: r.Group, Enabled: r.Enabled, Users: r.Users,
-	}
 }
 
 // Records is a page of records.
@@ -122,6 +107,8 @@ type Problem struct {
 	Detail    string `json:"detail,omitempty"`
 	Field     string `json:"field,omitempty"`
 	RequestID string `json:"request_id,omitempty"`
+
+	retry string // after so many seconds; "": retryAfter
 }
 
 func (p *Problem) Error() string {

@@ -152,7 +152,7 @@ func (s *Store) PutBack(id int64) error {
 // running are among them; but one that was running twice when a server ended has failed: it
 // may be what ended them.
 func (s *Store) Resume(_ context.Context, at time.Time) (waiting []Run, err error) {
-	for _, r := range s.allRuns() {
+	for _, r := range s.Runs() {
 		if r.State == Running {
 			if err := s.changeRun(r.ID, func(r *keptRun) { resume(&r.Run, at.UTC()) }); err != nil {
 				return nil, err
@@ -175,20 +175,14 @@ func resume(r *Run, at time.Time) {
 	r.State, r.Error = Queued, endedFirst
 }
 
-// allRuns is all runs, ascending by ID.
-func (s *Store) allRuns() (out []Run) {
+// Runs is all runs, ascending by ID.
+func (s *Store) Runs() (out []Run) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, id := range slices.Sorted(maps.Keys(s.state.runs)) {
 		out = append(out, s.state.runs[id].Run)
 	}
 	return out
-}
-
-// Runs lists runs, ascending by ID, those behind after; limit 0 is 100.
-func (s *Store) Runs(_ context.Context, after int64, limit int) ([]Run, error) {
-	all := slices.DeleteFunc(s.allRuns(), func(r Run) bool { return r.ID <= after })
-	return all[:min(len(all), cmp.Or(limit, 100))], nil
 }
 
 // Run is the run of that ID, with the names and types of its files.

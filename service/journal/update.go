@@ -38,7 +38,7 @@ type Update struct {
 	Lease int64  `json:"lease,omitempty"`
 	State State  `json:"state"`
 	Batch int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
-	Phase string `json:"phase,omitempty"` // step that this one is at, while it is running; never in the file
+	Phase string `json:"phase,omitempty"` // step that this one is at, while it is running, or what it is held for; never in the file
 	Error string `json:"error,omitempty"` // why it failed
 	// Fits is when it fits, of one that is held; never in the file.
 	Fits time.Time `json:"fits,omitzero"`

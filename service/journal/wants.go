@@ -24,6 +24,32 @@ func (s *Store) WantsOf(client string) []Want {
 	return s.wanted(func(o owner) bool { return o.client == client }, nil)
 }
 
+// WantsAfter is what the first owners behind one want, by client and ops.
+func (s *Store) WantsAfter(client, ops string, limit int) []Want {
+	s.mu.RLock()
+	owners := slices.Collect(maps.Keys(s.state.wants))
+	s.mu.RUnlock()
+	owners = slices.DeleteFunc(owners, func(o owner) bool { return compareOwners(o, owner{client, ops}) <= 0 })
+	slices.SortFunc(owners, compareOwners) // there may be many: nobody waits for it
+	some := map[owner]bool{}
+	for _, o := range owners[:min(limit, len(owners))] {
+		some[o] = true
+	}
+	return s.wanted(func(o owner) bool { return some[o] }, nil)
+}
+
+// HalfOver tells whether half of a client's lease is over.
+func (s *Store) HalfOver(client string, at time.Time) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for who, l := range s.state.lease {
+		if who.client == client && l.Until.Sub(at) < time.Duration(l.Seconds)*time.Second/2 {
+			return true
+		}
+	}
+	return false
+}
+
 // wanted is what some owners want, of some records where those are given.
 func (s *Store) wanted(whose func(owner) bool, some *which) (out []Want) {
 	s.mu.RLock()

@@ -63,6 +63,9 @@ const (
 	Cancelled State = "cancelled"
 )
 
+// States lists them all.
+func States() []State { return []State{Queued, Running, Done, Failed, Cancelled} }
+
 // Final tells whether nothing changes any more.
 func (s State) Final() bool { return s != Queued && s != Running }
 

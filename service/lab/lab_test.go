@@ -292,7 +292,7 @@ func TestKilled(t *testing.T) {
 		l.Close() // which puts it back
 	}
 	l := start(t, st, 0)
-	all, err := l.Results(t.Context(), 0, 10)
+	all, err := l.Results(t.Context(), Query{Limit: 10})
 	if err != nil || len(all) != 2 || all[0].State != Failed || all[0].Error != "the server ended twice while it ran" ||
 		all[1].State.Final() {
 		t.Errorf("%+v %v", all, err)
@@ -330,7 +330,7 @@ func TestOlderQuestion(t *testing.T) {
 	if _, err := st.AddRun("endless", `{"Name":"endless","Seed":7,"Config":{"some_numbers":["4"]}}`, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := start(t, st, 0).Results(t.Context(), 0, 10)
+	all, err := start(t, st, 0).Results(t.Context(), Query{Limit: 10})
 	if err != nil || len(all) != 1 || all[0].State.Final() || all[0].Seed != 7 || all[0].Config["some_numbers"] != "4" {
 		t.Errorf("%+v, %v", all, err)
 	}

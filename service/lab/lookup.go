@@ -64,16 +64,30 @@ func (l *Lab) result(kept journal.Run) Result {
 	return r
 }
 
-// Results lists runs in the order of submission, those behind after; without
-// files, and of those that have ended without summaries.
-func (l *Lab) Results(ctx context.Context, after int64, limit int) (out []Result, err error) {
-	all, err := l.cfg.Store.Runs(ctx, after, limit)
+// Query chooses results, in the order of submission.
+type Query struct {
+	Name          string // of the experiment; "" for all
+	State         State  // "" for all
+	After, Before int64  // only those between; Before 0 for all
+	Newest        bool   // the other way round
+	Limit         int
+}
+
+// Results lists runs, without files, and those that have ended without summaries.
+func (l *Lab) Results(_ context.Context, q Query) (out []Result, err error) {
+	all := l.cfg.Store.Runs()
+	if q.Newest {
+		slices.Reverse(all)
+	}
 	for _, kept := range all {
 		r, ok := l.present(kept.ID)
 		if !ok {
 			r = l.result(kept)
 		}
-		out = append(out, r)
+		if kept.ID > q.After && (q.Before == 0 || kept.ID < q.Before) && (q.Name == "" || r.Name == q.Name) &&
+			(q.State == "" || r.State == q.State) && len(out) < q.Limit {
+			out = append(out, r)
+		}
 	}
 	return out, err
 }

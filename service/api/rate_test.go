@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/textpoke/textpoke/service"
+)
+
+// TestRate: a token has so many requests, its answers say how many are left, and one too many is refused with the time
+// that it takes. Another token has its own, and what anybody may ask for costs none.
+func TestRate(t *testing.T) {
+	w := ready(t, func(_ *service.Config, c *Config) {
+		c.Tokens = tokens(t, "full "+fullToken+"\nread "+readToken+"\n")
+		c.Limits.Rate = service.Limit{Max: 3, Period: time.Hour}
+	})
+	w.token = readToken
+	for _, left := range []string{"2", "1", "0"} {
+		got := w.do("GET", "/v1/stats", nil)
+		if limit := got.header.Get("RateLimit"); got.status != 200 || !strings.HasPrefix(limit, `"token";r=`+left+`;t=`) ||
+			got.header.Get("RateLimit-Policy") != `"token";q=3;w=3600` {
+			t.Errorf("%d, %q, want %s left", got.status, limit, left)
+		}
+		w.do("GET", "/healthz", nil)
+	}
+	got := w.do("GET", "/v1/stats", nil)
+	if p := is[Problem](got, 429); p.Type != "urn:textpoke:problem:rate-limited" || got.header.Get("Retry-After") != "1200" {
+		t.Errorf("%+v, after %s s", p, got.header.Get("Retry-After"))
+	}
+	w.token = fullToken
+	is[Stats](w.do("GET", "/v1/stats", nil), 200)
+}
+
+// TestTraceparent: the trace that a request is part of is in the log; what is no traceparent is not, and harms nothing.
+func TestTraceparent(t *testing.T) {
+	const id, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for said, known := range map[string]bool{
+		"00-" + id + "-" + span + "-01": true, "cc-" + id + "-" + span + "-01-what-comes": true, "": false, "00": false,
+		"00-" + id + "-" + span + "-01-x": false, "ff-" + id + "-" + span + "-01": false,
+		"00-" + strings.Repeat("0", 32) + "-" + span + "-01": false, "00-" + id + "-" + strings.Repeat("0", 16) + "-01": false,
+		"00-" + strings.ToUpper(id) + "-" + span + "-01": false,
+	} {
+		w := ready(t)
+		is[Stats](w.do("GET", "/v1/stats", nil, "Traceparent", said), 200)
+		if got := strings.Contains(w.log.String(), `"trace_id":"`+id+`"`); got != known {
+			t.Errorf("%q: in the log %v", said, got)
+		}
+	}
+}
