@@ -3,125 +3,64 @@
 package coordinator
 
 import (
-	"iter"
-	"math/bits"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// wants is who wants which records.
+// wants is who wants which records. Clients may want all, and there may be many that want one each:
+// bitmaps take what their records take.
 type wants struct {
-	clients map[string]*set // none that wants nothing
-	users   []int32         // clients that want the record
-}
-
-// set is a set of records: their numbers, ascending, while they are few, and else a bit
-// for each record, since clients may want all. Names that want one record each are not
-// to cost what all records do.
-type set struct {
-	few  []int32
-	bits []uint64 // nil while few has them
-	n    int
-}
-
-// dense is how many numbers take as much memory as a bit for each record.
-func (w *wants) dense() int { return len(w.users) / 32 }
-
-func (s *set) has(rec int) bool {
-	switch {
-	case s == nil:
-		return false
-	case s.bits != nil:
-		return s.bits[rec/64]>>(rec%64)&1 != 0
-	}
-	_, found := slices.BinarySearch(s.few, int32(rec))
-	return found
-}
-
-// flipIn changes whether a record is in a set.
-func (w *wants) flipIn(s *set, rec int) {
-	if s.bits == nil && s.n >= w.dense() {
-		s.bits = make([]uint64, (len(w.users)+63)/64)
-		for _, r := range s.few {
-			s.bits[r/64] |= 1 << (r % 64)
-		}
-		s.few = nil
-	}
-	was := s.has(rec)
-	switch at, _ := slices.BinarySearch(s.few, int32(rec)); {
-	case s.bits != nil:
-		s.bits[rec/64] ^= 1 << (rec % 64)
-	case was:
-		s.few = slices.Delete(s.few, at, at+1)
-	default:
-		s.few = slices.Insert(s.few, at, int32(rec))
-	}
-	if !was {
-		s.n++
-		return
-	}
-	s.n--
-	if s.bits != nil && s.n < w.dense()/4 { // not at once, or one record would make it go to and fro
-		for r := range s.all() {
-			s.few = append(s.few, int32(r))
-		}
-		s.bits = nil
-	}
-}
-
-// all is the set's records, ascending.
-func (s *set) all() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, rec := range s.few {
-			if !yield(int(rec)) {
-				return
-			}
-		}
-		for i, word := range s.bits {
-			for ; word != 0; word &= word - 1 {
-				if !yield(i*64 + bits.TrailingZeros64(word)) {
-					return
-				}
-			}
-		}
-	}
+	clients map[string]*roaring.Bitmap // none that wants nothing
+	users   []int32                    // clients that want the record
 }
 
 // newWants is empty, for so many records.
 func newWants(records int) *wants {
-	return &wants{clients: map[string]*set{}, users: make([]int32, records)}
+	return &wants{clients: map[string]*roaring.Bitmap{}, users: make([]int32, records)}
 }
 
 // of is what a client wants, ascending.
 func (w *wants) of(client string) []int {
-	s := w.clients[client]
-	if s == nil {
+	if w.clients[client] == nil {
 		return nil
 	}
-	return slices.AppendSeq(make([]int, 0, s.n), s.all())
+	return numbers(w.clients[client])
+}
+
+func numbers(b *roaring.Bitmap) []int {
+	out := make([]int, 0, b.GetCardinality())
+	for rec := range roaring.Values(b) {
+		out = append(out, int(rec))
+	}
+	return out
 }
 
 // undo takes a request back: the records that it changed for its client.
 type undo struct {
 	client  string
-	changed *set // nil for none
+	changed *roaring.Bitmap
 }
 
 // add notes what a request wants.
 func (w *wants) add(r Request) undo {
-	u := undo{client: r.Client}
-	if r.Set {
-		for _, rec := range w.of(r.Client) {
-			if _, stays := slices.BinarySearch(r.Records, rec); !stays {
-				w.note(&u, rec)
-			}
-		}
-	}
+	changed, mine := roaring.New(), w.clients[r.Client]
 	for _, rec := range r.Records {
-		if w.clients[r.Client].has(rec) != r.Enable {
-			w.note(&u, rec)
-		}
+		changed.Add(uint32(rec))
 	}
-	return u
+	switch {
+	case mine == nil && !r.Enable:
+		changed.Clear()
+	case mine == nil:
+	case r.Set:
+		changed.Xor(mine)
+	case r.Enable:
+		changed.AndNot(mine)
+	default:
+		changed.And(mine)
+	}
+	w.flip(r.Client, changed)
+	return undo{r.Client, changed}
 }
 
 // addAll notes what all requests of tickets want.
@@ -134,28 +73,21 @@ func (w *wants) addAll(ts []*Ticket) (us []undo) {
 	return us
 }
 
-// note changes whether a client wants a record, in a way that can be taken back.
-func (w *wants) note(u *undo, rec int) {
-	if u.changed == nil {
-		u.changed = &set{}
-	}
-	w.flip(u.client, rec)
-	w.flipIn(u.changed, rec)
-}
-
-// flip notes that a client wants a record, or that it does no more.
-func (w *wants) flip(client string, rec int) {
+// flip changes whether a client wants each of some records.
+func (w *wants) flip(client string, changed *roaring.Bitmap) {
 	mine := w.clients[client]
 	if mine == nil {
-		mine = &set{}
+		mine = roaring.New()
 		w.clients[client] = mine
 	}
-	w.flipIn(mine, rec)
-	if mine.has(rec) {
-		w.users[rec]++
-		return
+	for rec := range roaring.Values(changed) {
+		if mine.Contains(rec) {
+			w.users[rec]--
+		} else {
+			w.users[rec]++
+		}
 	}
-	if w.users[rec]--; mine.n == 0 {
+	if mine.Xor(changed); mine.IsEmpty() {
 		delete(w.clients, client)
 	}
 }
@@ -163,35 +95,15 @@ func (w *wants) flip(client string, rec int) {
 // takeBack reverts requests, the last one first.
 func (w *wants) takeBack(us []undo) {
 	for _, u := range slices.Backward(us) {
-		if u.changed == nil {
-			continue
-		}
-		for rec := range u.changed.all() {
-			w.flip(u.client, rec)
-		}
+		w.flip(u.client, u.changed)
 	}
 }
 
 // changed is the records that requests have changed for anybody, ascending.
-func (w *wants) changed(us []undo) (all []int) {
-	union, total := &set{}, 0
+func (w *wants) changed(us []undo) []int {
+	all := roaring.New()
 	for _, u := range us {
-		if u.changed != nil {
-			total += u.changed.n
-		}
+		all.Or(u.changed)
 	}
-	if total >= w.dense() { // one by one the first would be moved for each of the others
-		union.bits = make([]uint64, (len(w.users)+63)/64)
-	}
-	for _, u := range us {
-		if u.changed == nil {
-			continue
-		}
-		for rec := range u.changed.all() {
-			if !union.has(rec) {
-				w.flipIn(union, rec)
-			}
-		}
-	}
-	return slices.Collect(union.all())
+	return numbers(all)
 }

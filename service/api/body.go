@@ -3,20 +3,23 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// readBody reads a JSON object into v, strictly: what is not UTF-8, fields that are
-// unknown, spelled otherwise or said twice, and anything behind it are wrong. Two
-// texts that differ never become the same. Errors name the field where there is one.
+// readBody reads a JSON object into v, strictly: what is not UTF-8, fields that are unknown, spelled
+// otherwise or said twice, and anything behind it are wrong, as encoding/json/v2 has it. Two texts that differ never
+// become the same. Errors name the field where there is one.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error {
 	if ct, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || ct != "application/json" {
 		return problem(http.StatusUnsupportedMediaType, "Content-Type", "want application/json")
@@ -27,52 +30,61 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error 
 	ended := h.conns.awaits(r)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.Limits.Body))
 	ended()
-	if err != nil {
-		return bodyProblem(err)
+	if size := (*http.MaxBytesError)(nil); errors.As(err, &size) {
+		return err
+	} else if err != nil {
+		return badField("", "%v", err)
 	}
 	if a, ok := w.(*answer); ok {
 		a.wholly = true
 	}
-	if err := exact(body, fieldsOf(v)); err != nil {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return bodyProblem(err)
-	}
-	switch _, err := dec.Token(); {
-	case err == nil:
-		return badField("", "there is something behind the JSON object")
-	case !errors.Is(err, io.EOF):
-		return bodyProblem(err)
+	if err := json.Unmarshal(body, v, json.RejectUnknownMembers(true)); err != nil {
+		return bodyProblem(err, v)
 	}
 	return nil
 }
 
 // bodyProblem words what the decoder says.
-func bodyProblem(err error) error {
-	var size *http.MaxBytesError
-	var kind *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	unknown, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+func bodyProblem(err error, v any) error {
+	var kind *json.SemanticError
+	var syntax *jsontext.SyntacticError
 	switch {
-	case errors.As(err, &size):
-		return err
 	case errors.As(err, &kind):
-		return badField(kind.Field, "a JSON %s does not go there", kind.Value)
-	case errors.As(err, &syntax):
-		return badField("", "byte %d: %v", syntax.Offset, syntax)
-	case isUnknown:
-		name, err := strconv.Unquote(unknown)
-		if err != nil {
-			name = unknown
+		field := fieldOf(kind.JSONPointer)
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			return unknownField(field, v)
+		case kind.Err != nil && kind.JSONKind == 0:
+			return badField(field, "%v", kind.Err)
 		}
-		return badField(name, "there is no such field")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return badField(field, "a JSON %s does not go there", kindName(kind.JSONKind))
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return badField(fieldOf(syntax.JSONPointer), "is said twice")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return badField("", "the body ends before the JSON object does")
+	case errors.As(err, &syntax):
+		return badField("", "byte %d: %v", syntax.ByteOffset, syntax.Err)
 	}
-	return badField("", "%s", strings.TrimPrefix(err.Error(), "json: "))
+	return badField("", "%v", err)
+}
+
+// fieldOf is what a pointer (RFC 6901) leads to, as people write it: config.entries.
+func fieldOf(p jsontext.Pointer) string { return strings.Join(slices.Collect(p.Tokens()), ".") }
+
+// unknownField says which field was probably meant.
+func unknownField(field string, v any) error {
+	t := reflect.TypeOf(v).Elem()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); strings.EqualFold(name, field) {
+			return badField(field, "there is no such field: want %q", name)
+		}
+	}
+	return badField(field, "there is no such field")
+}
+
+// kindName is what a kind of JSON is called.
+func kindName(k jsontext.Kind) string {
+	return map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "string", '0': "number", '{': "object", '[': "array"}[k]
 }
 
 // text refuses strings that are too long or that a log or a terminal would choke
