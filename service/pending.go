@@ -13,18 +13,17 @@ import (
 
 // pending is an update on its way.
 type pending struct {
-	now    atomic.Pointer[present]
-	which  []int
-	ticket chan *coordinator.Ticket // holds one once the coordinator has it
-	done   chan struct{}            // closed when its end is in the journal
-	left   chan struct{}            // closed when it is left for the next start
-	// holding is closed when it was held for the first time.
-	holding chan struct{}
+	now     atomic.Pointer[present]
+	which   []int
+	ticket  chan *coordinator.Ticket // holds one once the coordinator has it
+	done    chan struct{}            // closed when its end is in the journal
+	left    chan struct{}            // closed when it is left for the next start
+	holding chan struct{}            // closed when it is held for the first time
+
+	leave, hold func() // end the waiting for it; for its end
 
 	receipt *journal.Receipt // what its update of the text took; the coordinator's
 	end     *Update          // how it ended, once that is in the journal; the coordinator's
-	leaving sync.Once
-	helding sync.Once
 }
 
 // present is an update as it is now, and the name of the step that the text's
@@ -37,6 +36,7 @@ type present struct {
 func newPending(u Update, which []int) *pending {
 	p := &pending{which: which, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}),
 		left: make(chan struct{}), holding: make(chan struct{})}
+	p.leave, p.hold = sync.OnceFunc(func() { close(p.left) }), sync.OnceFunc(func() { close(p.holding) })
 	p.now.Store(&present{Update: u})
 	return p
 }
@@ -50,12 +50,6 @@ func (p *pending) update() Update {
 	}
 	return u
 }
-
-// leave ends the waiting for it.
-func (p *pending) leave() { p.leaving.Do(func() { close(p.left) }) }
-
-// hold notes that it waits for room in a budget.
-func (p *pending) hold() { p.helding.Do(func() { close(p.holding) }) }
 
 // pending is what is on its way, in the order of acceptance.
 func (s *Service) pending() []*pending {

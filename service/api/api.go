@@ -335,6 +335,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.routes.ServeHTTP(a, r)
 }
 
+// respond answers with what was asked for, unless there was an error.
+func respond(w http.ResponseWriter, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, v)
+}
+
 // send answers with JSON.
 func send(w http.ResponseWriter, status int, v any) error {
 	b, err := json.Marshal(v)

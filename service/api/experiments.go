@@ -98,10 +98,7 @@ func (h *Handler) result(w http.ResponseWriter, r *http.Request) error {
 		ask = l.Wait
 	}
 	run, err := ask(ctx, id)
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, run)
+	return respond(w, run, err)
 }
 
 // cancelResult cancels what has not ended.

@@ -84,10 +84,14 @@ func (h *Handler) done(a *answer, r *http.Request) {
 	if a.err != nil {
 		level = zapcore.ErrorLevel
 	}
+	trace := zap.Skip()
+	if a.trace != "" {
+		trace = zap.String("trace_id", a.trace)
+	}
 	if line := h.cfg.Log.Check(level, "request"); line != nil {
 		line.Write(zap.String("request_id", a.id), zap.String("method", methodName(r.Method)), zap.String("route", a.route),
 			zap.Int("status", a.status), zap.Int64("bytes", a.bytes), zap.Duration("took", took),
-			zap.String("remote", r.RemoteAddr), zap.Error(a.err), zap.String("trace_id", a.trace))
+			zap.String("remote", r.RemoteAddr), zap.Error(a.err), trace)
 	}
 }
 

@@ -37,19 +37,13 @@ func (h *Handler) records(w http.ResponseWriter, r *http.Request) error {
 
 func (h *Handler) cpus(w http.ResponseWriter, r *http.Request) error {
 	found, err := h.running.Load().service.CPUs(r.Context())
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, CPUs{found})
+	return respond(w, CPUs{found}, err)
 }
 
 // status is all that a screen shows, as of one moment.
 func (h *Handler) status(w http.ResponseWriter, r *http.Request) error {
 	now, err := h.running.Load().service.Status(r.Context())
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, now)
+	return respond(w, now, err)
 }
 
 // plug unplugs a CPU or plugs it in; asked for twice, it is done once.

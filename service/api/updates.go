@@ -146,10 +146,7 @@ func (h *Handler) update(w http.ResponseWriter, r *http.Request) error {
 	if err == nil && wait {
 		u, err = h.await(w, r, u.ID)
 	}
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, u)
+	return respond(w, u, err)
 }
 
 func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -166,10 +163,8 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if u, err = s.Cancel(r.Context(), id); err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, u)
+	u, err = s.Cancel(r.Context(), id)
+	return respond(w, u, err)
 }
 
 func stateNames() (names []string) {

@@ -67,10 +67,7 @@ func (h *Handler) recordWants(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, wants, err := h.running.Load().service.WantedBy(name)
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, RecordWants{found, wants})
+	return respond(w, RecordWants{found, wants}, err)
 }
 
 // clients lists who wants something, by client and ops.
@@ -156,10 +153,7 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 // plan says what an update would cost.
 func (h *Handler) plan(w http.ResponseWriter, r *http.Request, q *Request) error {
 	p, err := h.running.Load().service.Plan(r.Context(), q.order())
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, p)
+	return respond(w, p, err)
 }
 
 // submitted asks for an update, and answers once it is durable; with wait, once it has ended.

@@ -19,7 +19,7 @@ const (
 )
 
 // States lists them all.
-func States() []State { return []State{Queued, Held, Running, Live, Failed, Cancelled, Expired} }
+func States() []State { return []State{Queued, Running, Live, Failed, Cancelled, Expired, Held} }
 
 // Final tells whether nothing changes any more.
 func (s State) Final() bool { return s != Queued && s != Held && s != Running }
