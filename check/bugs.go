@@ -59,15 +59,7 @@ func noBug(name string) error {
 type Listed struct{ Kind, Name, What, Source string }
 
 // ListColumns are the columns of what can be checked.
-var ListColumns = results.Columns[Listed]{
-	{Name: "kind", Cell: func(l Listed) any { return l.Kind },
-		Doc: "protocol, mutation, bug, tracer bug, tracer case, rule, proposal, omitted bug or litmus test; tracers are " +
-			"about who is called"},
-	{Name: "name", Doc: "as the flags spell it", Cell: func(l Listed) any { return l.Name }},
-	{Name: "what", Doc: "what it is", Cell: func(l Listed) any { return l.What }},
-	{Name: "source", Detail: true, Doc: "where the kernel does it, who has found it, or why it cannot be told",
-		Cell: func(l Listed) any { return l.Source }},
-}
+var ListColumns = results.Declare[Listed](declared, "list", nil)
 
 // List is a table of all that can be checked: protocols, mutations, bugs and those
 // that cannot be told, litmus tests.

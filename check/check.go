@@ -151,7 +151,7 @@ func (q *Question) Roam(ctx context.Context, by explore.Member) (*explore.Result
 // one on what was covered, too. The screen is so many characters wide, 0 for any.
 func (r *VerdictRow) RestsOn(width int) string {
 	what := r.Bug
-	if ofProtocol(r) {
+	if r.Bug == "" {
 		what = strings.TrimSuffix(r.Model.Code.Traits.Name+" "+r.Protocol+" "+r.Mutation, " ")
 	}
 	line := fmt.Sprintf("%s, cpus %s, sites %d, fetch %s: ", what, cpus.FormatRoles(r.Model.Roles),

@@ -17,31 +17,7 @@ import (
 )
 
 // LitmusColumns are the columns of a table of litmus tests' answers.
-var LitmusColumns = results.Columns[*litmus.Row]{
-	{Name: "test", Doc: "name of the test", Cell: func(r *litmus.Row) any { return r.Test }},
-	{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv by what it promises of fetches",
-		Cell: func(r *litmus.Row) any { return r.Class }},
-	{Name: "outcome", Doc: "what is asked for", Cell: func(r *litmus.Row) any { return r.Outcome }},
-	{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden",
-		Cell: func(r *litmus.Row) any { return r.Verdict.String() }},
-	{Name: "expected", Doc: "what the file's source says", Cell: expected},
-	{Name: "agrees", Kind: results.Boolean, Doc: "whether the two are the same, or nothing is expected",
-		Cell: func(r *litmus.Row) any { return r.Agrees }},
-	{Name: "window", Doc: "the answer of the coarser model that protocols are checked against",
-		Cell: func(r *litmus.Row) any { return r.Window.String() }},
-	{Name: "relation", Doc: "how that stands to what is expected: weaker allows more, stronger less",
-		Cell: func(r *litmus.Row) any { return r.Relation.String() }},
-	{Name: "why", Doc: "and why", Cell: why},
-	{Name: "states", Kind: results.Integer,
-		Detail: true, Doc: "states explored", Cell: func(r *litmus.Row) any { return r.States }},
-}
-
-func expected(r *litmus.Row) any {
-	if r.Expected == litmus.None {
-		return results.Empty
-	}
-	return r.Expected.String()
-}
+var LitmusColumns = results.Declare(declared, "litmus", map[string]func(*litmus.Row) any{"why": why})
 
 func why(r *litmus.Row) any {
 	if r.Differs == "" {

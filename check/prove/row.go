@@ -5,6 +5,7 @@ package prove
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -161,51 +162,18 @@ func (r *Row) Second(ctx context.Context, o explore.Options) error {
 	return nil
 }
 
+// declared are the columns of the package's table.
+//
+//go:embed columns.txt
+var declared string
+
 // Columns are the columns of a table of proofs.
-var Columns = results.Columns[*Row]{
-	{Name: "arch", Doc: "instruction set", Cell: func(r *Row) any { return r.Arch.Traits().Name }},
-	{Name: "protocol", Doc: "how text is changed", Cell: func(r *Row) any { return r.Protocol }},
-	{Name: "mutation", Doc: "defect put into the protocol", Cell: func(r *Row) any { return results.OrEmpty(r.Mutation) }},
-	{Name: "fetch", Doc: "how finely versions of text mix in a fetch", Cell: func(r *Row) any { return r.Fetch.String() }},
-	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
-	{Name: "preempt", Kind: results.Boolean, Doc: "whether tasks can be preempted between any two instructions",
-		Cell: func(r *Row) any { return r.Preempt }},
-	{Name: "verdict", Lead: true, Cell: func(r *Row) any { return string(r.Verdict) },
-		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine " +
-			"of so many CPUs and sites; unproved: neither can be told; incomplete: a limit was hit before"},
-	{Name: "condition", Doc: "what is not proved: the property and the step, or what no view can tell",
-		Cell: func(r *Row) any { return results.OrEmpty(r.Condition) }},
-	{Name: "cpus", Doc: "of which machines that holds: of any, or of one with so many CPUs",
-		Cell: func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Roles) }) }},
-	{Name: "sites", Doc: "likewise sites", Cell: func(r *Row) any {
-		return r.number(func(m *explore.Model) int { return len(m.Code.Sites) })
-	}},
-	{Name: "updates", Doc: "likewise updates", Cell: func(r *Row) any {
-		return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any")
-	}},
-	{Name: "views", Kind: results.Integer,
-		Doc: "what one CPU and one site can be to each other", Cell: func(r *Row) any { return r.Views() }},
-	{Name: "obligations", Kind: results.Integer, Doc: "scripts that the solver has refuted, or that were written",
-		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
-	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
-	{Name: "assumes", Detail: true, Doc: "what the verdict takes for granted",
-		Cell: func(r *Row) any { return r.Assumes() }},
-	{
-		Name: "cutoff",
-		Doc:  "where asked for (cutoff): what the explorer finds in machines of 1 and 2 sites and 2 and 3 CPUs",
-		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
-	},
-	{Name: "ends",
-		Doc: "whether every update of what is proved has a way to its end: yes, or the step at which one may stay",
-		Cell: func(r *Row) any {
-			if r.Verdict == Proved {
-				return cmp.Or(r.Stuck, "yes")
-			}
-			return results.Empty
-		}},
-	{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for; else it holds of any",
-		Cell: func(r *Row) any { return results.OrEmpty(r.Question.Offset.String()) }},
-}
+var Columns = results.Declare(declared, "proof", map[string]func(*Row) any{
+	"cpus":    func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Roles) }) },
+	"sites":   func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Code.Sites) }) },
+	"updates": func(r *Row) any { return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any") },
+	"ends":    func(r *Row) any { return results.If(r.Verdict == Proved, cmp.Or(r.Stuck, "yes")) },
+})
 
 // number is any where that is proved, and that of the counterexample where there is one.
 func (r *Row) number(of func(*explore.Model) int) any {
