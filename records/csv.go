@@ -5,6 +5,7 @@ package records
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -128,56 +129,40 @@ func (c *csvRows) endGroup() {
 	}
 }
 
-// splitCSV cuts a row into its fields, four or five. Quotes around a field, doubled
-// inside, are understood as in RFC 4180, but for line ends in fields.
+// splitCSV cuts a row into its fields, four or five. A row with quotes is read as RFC 4180 says, but
+// for line ends in fields.
 func splitCSV(line []byte, fields [][]byte) (reason string) {
+	n := 0
+	take := func(f []byte) {
+		if n < len(fields) {
+			fields[n] = f
+		}
+		n++
+	}
+	if bytes.IndexByte(line, '"') < 0 {
+		for f := range bytes.SplitSeq(line, []byte(",")) {
+			take(f)
+		}
+	} else {
+		cells, err := csv.NewReader(bytes.NewReader(line)).Read()
+		if err != nil {
+			return "a quote is not closed, or not followed by a comma"
+		}
+		for _, cell := range cells {
+			take([]byte(cell))
+		}
+	}
 	header := csvHeader
 	if len(fields) == 5 {
 		header += csvLengths
 	}
-	for i := range fields {
-		var f []byte
-		var ok bool
-		if len(line) > 0 && line[0] == '"' {
-			if f, line, ok = unquoteCSV(line); !ok {
-				return "a quote is not closed, or not followed by a comma"
-			}
-		} else {
-			end := bytes.IndexByte(line, ',')
-			if end < 0 {
-				end = len(line)
-			}
-			f, line = line[:end], line[end:]
-		}
-		fields[i] = f
-		switch last := i == len(fields)-1; {
-		case last && len(line) > 0:
-			return fmt.Sprintf("more than the %d fields %s", len(fields), header)
-		case !last && len(line) == 0:
-			return fmt.Sprintf("%d fields instead of the %d fields %s", i+1, len(fields), header)
-		case !last:
-			line = line[1:] // the comma
-		}
+	switch {
+	case n > len(fields):
+		return fmt.Sprintf("more than the %d fields %s", len(fields), header)
+	case n < len(fields):
+		return fmt.Sprintf("%d fields instead of the %d fields %s", n, len(fields), header)
 	}
 	return ""
-}
-
-// unquoteCSV takes a quoted field off the front of a row.
-func unquoteCSV(line []byte) (f, rest []byte, ok bool) {
-	for i := 1; i < len(line); i++ {
-		if line[i] != '"' {
-			f = append(f, line[i])
-			continue
-		}
-		if i+1 < len(line) && line[i+1] == '"' {
-			f = append(f, '"')
-			i++
-			continue
-		}
-		rest = line[i+1:]
-		return f, rest, len(rest) == 0 || rest[0] == ','
-	}
-	return nil, nil, false
 }
 
 // WriteCSV writes the table, groups and all, so that Read gives it back.
@@ -218,12 +203,5 @@ func appendCSV(line []byte, s string) []byte {
 	if !strings.ContainsAny(s, `,"`) {
 		return append(line, s...)
 	}
-	line = append(line, '"')
-	for i := range len(s) {
-		if s[i] == '"' {
-			line = append(line, '"')
-		}
-		line = append(line, s[i])
-	}
-	return append(line, '"')
+	return append(append(append(line, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
 }

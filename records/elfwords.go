@@ -29,12 +29,7 @@ func (e *elfFile) entries() ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.f.Type == elf.ET_REL {
-		err = e.relocateObject(tables)
-	} else {
-		err = e.relocateImage(tables)
-	}
-	if err != nil {
+	if err := e.relocate(tables); err != nil {
 		return nil, err
 	}
 	var entries []uint64
@@ -126,32 +121,39 @@ func (e *elfFile) relocations(sec *elf.Section, apply func(offset uint64, kind, 
 	return nil
 }
 
-// relocateObject fills in the words of an unlinked file: each is the address of
-// a symbol, mostly a section's, plus an addend.
-func (e *elfFile) relocateObject(tables []wordTable) error {
-	bySection := map[uint32][]*elf.Section{}
-	for _, sec := range e.f.Sections {
-		if sec.Type == elf.SHT_RELA {
-			bySection[sec.Info] = append(bySection[sec.Info], sec)
+// relocate fills in the words. In an unlinked file each is the address of a symbol, mostly a
+// section's, plus an addend. A linked file that can be loaded anywhere is taken as if it were loaded
+// at the address it is linked to; the words of files without such relocations, or with packed ones
+// (.relr.dyn), are right as they stand.
+func (e *elfFile) relocate(tables []wordTable) error {
+	object := e.f.Type == elf.ET_REL
+	for _, rel := range e.f.Sections {
+		if rel.Type != elf.SHT_RELA || !object && rel.Flags&elf.SHF_ALLOC == 0 {
+			continue
 		}
-	}
-	for _, t := range tables {
-		for _, rel := range bySection[uint32(t.index)] {
+		for _, t := range tables {
+			start, what := t.addr, "address"
+			if object {
+				start, what = 0, "offset"
+			}
+			if object && rel.Info != uint32(t.index) {
+				continue
+			}
 			err := e.relocations(rel, func(offset uint64, kind, sym uint32, addend uint64) error {
+				at, inside := offset-start, offset >= start && offset-start < uint64(len(t.data))
 				switch {
-				case kind == 0: // R_*_NONE
+				case kind == 0 || !inside && !object: // R_*_NONE, or elsewhere
 					return nil
-				case kind != e.arch.absolute:
+				case object && kind != e.arch.absolute:
 					return e.fail(rel, "offset %#x: relocation type %d, not the 64-bit address %d", offset, kind, e.arch.absolute)
-				case offset%wordBytes != 0 || offset >= uint64(len(t.data)):
-					return e.fail(rel, "offset %#x is not a word of %s", offset, t.sec.Name)
+				case !inside || at%wordBytes != 0:
+					return e.fail(rel, "%s %#x is not a word of %s", what, offset, t.sec.Name)
 				}
-				value, ok := e.syms.value(sym)
-				if !ok {
-					return e.fail(rel, "offset %#x: symbol %d is not defined in this file", offset, sym)
+				value, err := e.wordValue(rel, what, offset, kind, sym)
+				if err == nil {
+					binary.LittleEndian.PutUint64(t.data[at:], value+addend)
 				}
-				binary.LittleEndian.PutUint64(t.data[offset:], value+addend)
-				return nil
+				return err
 			})
 			if err != nil {
 				return err
@@ -161,40 +163,8 @@ func (e *elfFile) relocateObject(tables []wordTable) error {
 	return nil
 }
 
-// relocateImage fills in the words of a linked file that can be loaded anywhere:
-// as if loaded at the address it is linked to. The words of files without such
-// relocations, or with packed ones (.relr.dyn), are right as they stand.
-func (e *elfFile) relocateImage(tables []wordTable) error {
-	for _, rel := range e.f.Sections {
-		if rel.Type != elf.SHT_RELA || rel.Flags&elf.SHF_ALLOC == 0 {
-			continue
-		}
-		err := e.relocations(rel, func(offset uint64, kind, sym uint32, addend uint64) error {
-			for _, t := range tables {
-				at := offset - t.addr
-				if offset < t.addr || at >= uint64(len(t.data)) || kind == 0 {
-					continue
-				}
-				if at%wordBytes != 0 {
-					return e.fail(rel, "address %#x is not a word of %s", offset, t.sec.Name)
-				}
-				value, err := e.imageValue(rel, offset, kind, sym)
-				if err != nil {
-					return err
-				}
-				binary.LittleEndian.PutUint64(t.data[at:], value+addend)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// imageValue is what a relocation adds its addend to.
-func (e *elfFile) imageValue(rel *elf.Section, offset uint64, kind, sym uint32) (uint64, error) {
+// wordValue is what a relocation adds its addend to.
+func (e *elfFile) wordValue(rel *elf.Section, what string, offset uint64, kind, sym uint32) (uint64, error) {
 	switch kind {
 	case e.arch.relative:
 		return 0, nil
@@ -205,7 +175,7 @@ func (e *elfFile) imageValue(rel *elf.Section, offset uint64, kind, sym uint32) 
 		}
 		value, ok := syms.value(sym)
 		if !ok {
-			return 0, e.fail(rel, "address %#x: symbol %d is not defined in this file", offset, sym)
+			return 0, e.fail(rel, "%s %#x: symbol %d is not defined in this file", what, offset, sym)
 		}
 		return value, nil
 	}
