@@ -16,6 +16,30 @@ type Nearest struct {
 	Left   []int64 // of each CPU's count, what no round explains
 }
 
+// said is the rounds, who sent them and what is left over, in words.
+func (n *Nearest) said(cpus []int) string {
+	return fmt.Sprintf("%s, sent by %s; left over: %s", plural(int(n.Rounds), "round"), senders(n.Sent, n.Rounds, cpus),
+		leftOver(n.Left, cpus))
+}
+
+// senders is how many CPUs sent a round or more.
+func (n *Nearest) senders() (k int) {
+	for _, sent := range n.Sent {
+		if sent > 0 {
+			k++
+		}
+	}
+	return k
+}
+
+// strays is how many interrupts are left over.
+func (n *Nearest) strays() (sum int64) {
+	for _, left := range n.Left {
+		sum += left
+	}
+	return sum
+}
+
 const (
 	// leftShare is the share of all interrupts, one in so many, that may be left over
 	// for the sake of fewer senders: a CPU that counted a few less than the others may

@@ -38,6 +38,7 @@ type Comparison struct {
 	Explained bool // whether rounds were looked for
 	Explanation
 	Near    *Nearest  // nil where nothing is near, or it was not asked for
+	Simpler *Nearest  // fewer senders than those that fit exactly, with a few interrupts left over; nil without such
 	Patches *Interval // nil where it was not asked for, or does not follow
 }
 
@@ -81,6 +82,8 @@ func (r *Comparison) Sentence() string {
 	switch {
 	case r.Known && r.Rounds == 0:
 		return r.Name + ": no rounds"
+	case r.Known && r.Simpler != nil:
+		return fmt.Sprintf("%s: %s, sent by %s; or %s", r.Name, plural(int(r.Rounds), "round"), r.SentBy(), r.Simpler.said(r.CPUs))
 	case r.Known:
 		return fmt.Sprintf("%s: %s, sent by %s", r.Name, plural(int(r.Rounds), "round"), r.SentBy())
 	case r.Near == nil:
@@ -88,8 +91,7 @@ func (r *Comparison) Sentence() string {
 	case r.Near.Rounds == 0:
 		return fmt.Sprintf("%s: no rounds; left over: %s", r.Name, r.LeftOver())
 	}
-	return fmt.Sprintf("%s: about %s, sent by %s; left over: %s", r.Name, plural(int(r.Near.Rounds), "round"), r.SentBy(),
-		r.LeftOver())
+	return r.Name + ": about " + r.Near.said(r.CPUs)
 }
 
 // Compare says what grew between two readings, row by row.
@@ -136,8 +138,14 @@ func (f *Comparison) explain(o Options) error {
 		// Consistent, whatever it is.
 		f.Explanation = Explanation{Consistent: true, Reason: "nothing follows: with two CPUs any two counts fit"}
 	}
-	if near, ok := Near(d.Delta); ok && !o.Exact && !f.Known && d.CPUs != nil {
-		f.Near = &near
+	if near, ok := Near(d.Delta); ok && !o.Exact && d.CPUs != nil {
+		switch {
+		case !f.Known:
+			f.Near = &near
+		case near.senders() < f.Senders && near.strays() < int64(len(d.CPUs)):
+			f.Simpler = &near
+			f.Reason = "simpler: " + near.said(d.CPUs)
+		}
 	}
 	if !f.Known || o.Slots == 0 {
 		return nil

@@ -80,6 +80,32 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestSimpler: three strays on four CPUs make a round of a third sender fit. Both readings are told: two
+// senders of 598 rounds, of which one interrupt came on each CPU but the last, and what fits exactly.
+func TestSimpler(t *testing.T) {
+	four := func(name string, counts ...int64) Snapshot {
+		return Snapshot{Name: name, CPUs: []int{0, 1, 2, 3}, Rows: []Row{{Name: "CAL", Counts: counts, Description: "Function call interrupts"}}}
+	}
+	before, after := four("before", 0, 0, 0, 0), four("after", 598-400+1, 598-198+1, 598+1, 598)
+	rows, err := Compare(Pair{before, after}, Options{})
+	if err != nil || len(rows) != 1 || !rows[0].Consistent || rows[0].Rounds != 599 || rows[0].Senders != 3 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	const want = "598 rounds, sent by CPU 0 (401), CPU 1 (197); left over: 2 on CPU 0, 1 on CPU 2"
+	if s := rows[0].Simpler; s == nil || s.Rounds != 598 || s.senders() != 2 || s.strays() != 3 ||
+		rows[0].Reason != "simpler: "+want || !strings.HasSuffix(rows[0].Sentence(), "; or "+want) {
+		t.Errorf("%+v: %s", s, rows[0].Sentence())
+	}
+	if rows, err = Compare(Pair{before, after}, Options{Exact: true}); err != nil || rows[0].Simpler != nil {
+		t.Errorf("exactly: %+v, %v", rows, err)
+	}
+	// A sender of more rounds than strays could fake is one.
+	if rows, err = Compare(Pair{before, four("moved", 198, 410, 598, 588)}, Options{}); err != nil || rows[0].Simpler != nil ||
+		rows[0].Senders != 3 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 // TestComparedRows: without names those rows are shown that changed, or that rounds should account
 // for; with All, all; with names, those.
 func TestComparedRows(t *testing.T) {
