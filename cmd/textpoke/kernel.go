@@ -6,13 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/vm"
+	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -33,6 +37,7 @@ type measureFlags struct {
 	memory           int
 	limit            time.Duration
 	compare, callers bool
+	here             bool
 }
 
 // listed says whether --action asks which actions there are.
@@ -49,7 +54,7 @@ func withImage(cmd *cobra.Command, args []string, do func(image string) error) e
 func kernelMeasure(c *common) *cobra.Command {
 	var m measureFlags
 	cmd := &cobra.Command{
-		Use:   "measure IMAGE [PATCHED]",
+		Use:   "measure [IMAGE [PATCHED]] [-- COMMAND...]",
 		Short: "boot a kernel image in an emulator, and count what an action interrupts",
 		Long: "measure boots a kernel image (a bzImage, or an Image of arm64 or riscv64) in QEMU, without help of\n" +
 			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
@@ -59,15 +64,24 @@ func kernelMeasure(c *common) *cobra.Command {
 			"Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
 			"does, and the exit code is 1 where a prediction is wrong and nothing explains it. Of two images, one\n" +
 			"before a patch and one with it, the counts and predictions are put side by side, and with --what-if also\n" +
-			"what was forecast of the first.",
+			"what was forecast of the first.\n\n" +
+			"--here counts on this machine instead, from CPU 0: the function tracer of an instance of its own (--action\n" +
+			"instance:FILTER), which needs root, or a command that does something else, which counts as enabling it. With\n" +
+			"--compare, IMAGE is this machine's, and its state is read as predict --here does.",
 		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
 			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
+			"  textpoke kernel measure --here --action 'instance:vfs_*' --repetitions 10\n" +
+			"  textpoke kernel measure --here --action static-key:sched_schedstats --compare /boot/vmlinuz -- \\\n" +
+			"    sysctl -w kernel.sched_schedstats=1\n" +
 			"  textpoke kernel measure --action list",
-		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case listed(m.actions):
 				return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
+			case m.here:
+				return m.measureHere(cmd, c, args)
+			case len(args) > 2:
+				return fmt.Errorf("usage: %s IMAGE [PATCHED] --action A", cmd.CommandPath())
 			case len(args) == 2:
 				return m.measurePair(cmd.Context(), c, args[0], args[1])
 			case len(m.whatIf) > 0:
@@ -85,6 +99,7 @@ func kernelMeasure(c *common) *cobra.Command {
 	f.StringSliceVar(&m.whatIf, "what-if", nil, "of two images: also forecast the second of the first, with this `list` of "+
 		"mechanisms in place of its own: "+ledger.WhatIfHelp())
 	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
+	f.BoolVar(&m.here, "here", false, "count on this machine, in place of a booted one")
 	f.BoolVar(&m.callers, "callers", false,
 		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
 	return cmd
@@ -164,11 +179,84 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	if m.callers {
 		return errors.Join(failed, printRows(ctx, c, vm.CallerColumns, "callers", measured.Stacks()))
 	}
-	all := measured.Compare(predicted)
-	if err := printMeasured(c, f, measured, all, failed == nil); err != nil || failed != nil || !m.compare {
+	return m.print(c, f, measured, measured.Compare(predicted), failed)
+}
+
+// print prints a measurement and how predictions did, besides what ended it early.
+func (m *measureFlags) print(c *common, f *folder, measured *vm.Measurement, all []vm.Summary, failed error) error {
+	if err := printMeasured(c, f, measured, all, m.here, failed == nil); err != nil || failed != nil || !m.compare {
 		return errors.Join(failed, err)
 	}
 	return printVerdict(c, all)
+}
+
+// measureHere counts on this machine: what a command behind -- does, or the action in an instance of tracefs.
+func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string) error {
+	var command []string
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		args, command = args[:at], args[at:]
+	}
+	h := vm.Here{Arch: hostArch(), Repetitions: m.repetitions, Isolated: watch.IsolatedCPUs(watch.IsolatedFile)}
+	if h.Action = "command"; len(command) == 0 {
+		h.Action = "instance"
+	}
+	if cmd.Flags().Changed("action") {
+		h.Action = strings.Join(m.actions, ",")
+	}
+	name, _, _ := strings.Cut(h.Action, ":")
+	for _, booted := range []string{"cpus", "memory", "modules", "callers", "what-if"} {
+		if cmd.Flags().Changed(booted) {
+			return fmt.Errorf("--%s goes with a machine that is booted, not with --here", booted)
+		}
+	}
+	switch {
+	case m.repetitions < 1 || m.repetitions > 1000:
+		return fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
+	case len(args) > 1 || m.compare != (len(args) == 1):
+		return errors.New("--here: IMAGE, which runs here, goes with --compare, and --compare with it")
+	case len(command) == 0 && name != "instance":
+		return fmt.Errorf("--action %s --here: it is the whole machine's, and not done for you: do it by a command behind --", h.Action)
+	case len(command) == 0:
+		dir, err := tracefs.Mount()
+		if err != nil {
+			return fmt.Errorf("--here: %w", err)
+		}
+		h.Files = tracefs.At(dir)
+	default:
+		h.Do = func(ctx context.Context) error {
+			run := exec.CommandContext(ctx, command[0], command[1:]...)
+			run.Stdin, run.Stdout, run.Stderr = c.streams.in, c.streams.err, c.streams.err // stdout is for the counts
+			return run.Run()
+		}
+	}
+	var predicted vm.Predictions
+	if m.compare {
+		k, err := ledger.Open(args[0])
+		if err != nil {
+			return err
+		}
+		c.note(args[0])
+		state, err := k.Here("/")
+		if err != nil {
+			return fmt.Errorf("--here: %w", err)
+		}
+		var notes []string
+		predicted, notes = vm.Predicted(k.In(state), []string{h.Action}, nil)
+		for _, note := range notes {
+			fmt.Fprintln(c.streams.err, "textpoke:", note)
+		}
+	}
+	f, err := c.openFiles()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), m.limit)
+	defer cancel()
+	measured, failed := h.Measure(ctx)
+	if measured == nil || len(measured.Readings) == 0 {
+		return failed
+	}
+	return m.print(c, f, measured, measured.Compare(predicted), failed)
 }
 
 // predicted is what each action sends, by an image.
@@ -251,7 +339,7 @@ func printVerdict(c *common, all []vm.Summary) error {
 }
 
 // printMeasured prints every count for scripts, and a line a row for people.
-func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, complete bool) error {
+func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, here, complete bool) error {
 	columns := results.Of(vm.Columns, func(c *vm.Compared) *vm.Count { return &c.Count })
 	if slices.ContainsFunc(all, func(s vm.Summary) bool { return s.Compared }) {
 		columns = slices.Concat(columns, vm.ComparedColumns)
@@ -271,7 +359,7 @@ func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, co
 		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.streams.out, "%s %s, booted\n\n", m.Arch, m.Release)
+		fmt.Fprintf(c.streams.out, "%s %s, %s\n\n", m.Arch, m.Release, map[bool]string{true: "here", false: "booted"}[here])
 	}
 	if err := c.printTable(shown); err != nil {
 		return err

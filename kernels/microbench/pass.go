@@ -208,9 +208,9 @@ func comparison() float64 {
 
 func since(start time.Time) float64 { return float64(time.Since(start).Nanoseconds()) }
 
-// on runs f in a thread of its own on one CPU, which ends with it: a thread whose
+// On runs f in a thread of its own on one CPU, which ends with it: a thread whose
 // CPU was chosen is not given back to others.
-func on(cpu int, f func() error) <-chan error {
+func On(cpu int, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -230,7 +230,7 @@ func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err err
 	var stop atomic.Bool
 	var targets []<-chan error
 	for i := range n {
-		targets = append(targets, on(m.cpus[i+1], func() error {
+		targets = append(targets, On(m.cpus[i+1], func() error {
 			ready.Add(1)
 			if i > 0 {
 				for !stop.Load() {
@@ -241,7 +241,7 @@ func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err err
 			return nil
 		}))
 	}
-	sender := on(m.cpus[0], func() error {
+	sender := On(m.cpus[0], func() error {
 		for ready.Load() < int32(n) && !stop.Load() && ctx.Err() == nil {
 			runtime.Gosched()
 		}
@@ -318,7 +318,7 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		_    [64]byte
 	}
 	var stop atomic.Bool
-	answer := on(m.cpus[len(m.cpus)-1], func() error {
+	answer := On(m.cpus[len(m.cpus)-1], func() error {
 		for want := int64(1); want < 2*bouncesAPass; want += 2 {
 			for line.turn.Load() != want {
 				if stop.Load() {
@@ -330,7 +330,7 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		return nil
 	})
 	var took float64
-	ask := on(m.cpus[0], func() error {
+	ask := On(m.cpus[0], func() error {
 		start := time.Now()
 		for i := int64(0); i < 2*bouncesAPass; i += 2 {
 			line.turn.Store(i + 1)
