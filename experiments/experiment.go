@@ -23,8 +23,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // MinRepeats is the least number of measurements that bounds a median with 95 %
@@ -48,13 +48,13 @@ type Experiment struct {
 
 // Request is an experiment with a Config of its own, which its fields change.
 type Request struct {
-	Fields []*Field
+	Fields []*choice.Field
 	Run    func(context.Context, Lab) (*Answer, error)
 }
 
 // Field is the field of that name; nil if there is none.
-func (r *Request) Field(name string) *Field {
-	return First(r.Fields, func(f *Field) bool { return f.Name == name })
+func (r *Request) Field(name string) *choice.Field {
+	return First(r.Fields, func(f *choice.Field) bool { return f.Name == name })
 }
 
 // Lab is what an experiment is run with. The zero value will do.
@@ -77,35 +77,6 @@ type Answer struct {
 	Documents []results.Document
 	// No is set when the answer is that something is not as it must be.
 	No error
-}
-
-// Findings are what a package makes of its rows.
-type Findings struct {
-	// Report is what the report's template is executed with.
-	Report any
-	// Pictures are drawn into NAME.svg and NAME.png; those after the first have the
-	// end of a name.
-	Pictures []Picture
-	// Documents are written beside them.
-	Documents []results.Document
-	No        error // that of Answer
-}
-
-// Picture is one of an experiment's pictures.
-type Picture struct {
-	End     string // of its name: "" or such as -front; without a dash it is all of it
-	Picture plots.Picture
-}
-
-// Documents are its files.
-func (p Picture) Documents(name string) []results.Document {
-	if p.End != "" && p.End[0] != '-' {
-		name = ""
-	}
-	return []results.Document{
-		{Name: name + p.End + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p.Picture) }},
-		{Name: name + p.End + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p.Picture) }},
-	}
 }
 
 // Beside writes rows to NAME.csv, with the columns that the form declares for it, unless it hides them. Charts,
@@ -135,9 +106,7 @@ func Beside[C, R, T any](s *Study[C, R], name string, rows []T) error {
 	if declared.Hidden {
 		return nil
 	}
-	s.documents = append(s.documents, results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
-		return results.WriteCSV(w, t)
-	}})
+	s.Document(results.Document{Name: name + ".csv", Write: func(w io.Writer) error { return results.WriteCSV(w, t) }})
 	return nil
 }
 
@@ -147,6 +116,8 @@ type Study[C, R any] struct {
 	Config C
 	Lab
 	Asked int // how many rows there will be
+	// No is set when the answer is that something is not as it must be.
+	No error
 	// Predictions are published times with those of a model; nil where the figures have them all.
 	Predictions []Comparison
 	Rows        []R // that are finished
@@ -181,6 +152,9 @@ func (s *Study[C, R]) Add(row R) error {
 	}
 	return s.Lab.Add(cells...)
 }
+
+// Document adds a file beside the report.
+func (s *Study[C, R]) Document(d results.Document) { s.documents = append(s.documents, d) }
 
 // Table is the rows, as templates ask about them.
 func (s *Study[C, R]) Table() form.Rows { return s.facts }

@@ -17,7 +17,6 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -34,6 +33,12 @@ short: how big is a square?
 columns: again
     n integer : number
     square integer : its square
+chart:
+    title: T
+    of: again
+    x: n
+    y: square
+    draw: line
 ---
 {{define "question"}}How big
 is a square?{{end}}
@@ -59,8 +64,8 @@ More.
 		{Name: "n", Doc: "number", Kind: results.Integer, Cell: func(p pair) any { return p.N }},
 		{Name: "square", Doc: "its square", Kind: results.Integer, Cell: func(p pair) any { return p.Square }},
 	},
-	Fields: func(c *config) []*Field {
-		return []*Field{Counts(&c.Numbers, "n", "1,2", "`list` of numbers", 1, 9)}
+	Fields: func(c *config) []*choice.Field {
+		return []*choice.Field{choice.Counts(&c.Numbers, "n", "1,2", "`list` of numbers", 1, 9)}
 	},
 	Check: func(c *config) error {
 		if len(c.Numbers) > 3 {
@@ -68,19 +73,27 @@ More.
 		}
 		return nil
 	},
-	Measure: func(ctx context.Context, s *Study[config, pair]) (*Findings, error) {
+	Measure: func(ctx context.Context, s *Study[config, pair]) (any, error) {
 		err := Each(ctx, s, s.Config.Numbers, func(n int) (pair, error) {
 			if n == 9 {
 				return pair{}, errors.New("nine")
 			}
 			return pair{n, n * n}, nil
 		})
-		c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}
 		if table := Beside(s, "again", s.Rows); err == nil {
 			err = table
 		}
-		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}}}, err
+		return s.Rows, err
 	},
+}
+
+// runSquares runs it with a Config, whose zero values stand for the defaults.
+func runSquares(ctx context.Context, c config, lab Lab) (*Answer, error) {
+	fields, err := squares.complete(&c)
+	if err != nil {
+		return nil, err
+	}
+	return squares.run(ctx, &c, fields, lab)
 }
 
 // Published are comparisons of all kinds.
@@ -133,7 +146,7 @@ More.
 | time | 2.5 | 3 | +20.0 % | s |
 | nothing | 0 | 3 |  | s |
 `
-	a, err := squares.Run(t.Context(), config{}, Lab{})
+	a, err := runSquares(t.Context(), config{}, Lab{})
 	if err != nil || a.Headline != "2 of them" || len(a.Table.Rows) != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -152,7 +165,7 @@ More.
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a, err = squares.Run(ctx, config{}, Lab{})
+	a, err = runSquares(ctx, config{}, Lab{})
 	want = "# Experiment squares\n\nHow big is a square?\n\n## Answer\n\n**Cut short:** 0 of 2 rows were " +
 		"finished.\n\n**0 of them**\n\nMore.\n\nNone.\n"
 	if got := written(t, a, "report.md"); !errors.Is(err, context.Canceled) || got != want {
@@ -168,19 +181,15 @@ func TestRun(t *testing.T) {
 		seen = append(seen, cells...)
 		return nil
 	}}
-	a, err := squares.Run(t.Context(), config{Numbers: []int{3, 9, 4}}, lab)
+	a, err := runSquares(t.Context(), config{Numbers: []int{3, 9, 4}}, lab)
 	if err == nil || err.Error() != "nine" || len(a.Table.Rows) != 1 || len(seen) != 2 || seen[1] != 9 {
 		t.Errorf("%+v, %v, %v", a, err, seen)
 	}
 	for _, wrong := range [][]int{{0}, {1, 10}, {1, 2, 3, 4}} {
-		a, err := squares.Run(t.Context(), config{Numbers: wrong}, lab)
-		if verr := squares.Validate(config{Numbers: wrong}); err == nil || verr == nil || err.Error() != verr.Error() ||
-			a != nil {
-			t.Errorf("%v: %v, %v", wrong, err, verr)
+		a, err := runSquares(t.Context(), config{Numbers: wrong}, lab)
+		if err == nil || a != nil {
+			t.Errorf("%v: %v, %v", wrong, a, err)
 		}
-	}
-	if err := squares.Validate(config{}); err != nil {
-		t.Error(err)
 	}
 	e := squares.Experiment()
 	if e.Question != "How big is a square?" || e.About != "squares multiplies." {
@@ -212,11 +221,11 @@ func TestFlags(t *testing.T) {
 		sizes   []uint64
 	)
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fields := []*Field{
+	fields := []*choice.Field{
 		Arches(&arches), Buffers(&buffers, "7,dynamic"), Lookups(&kinds),
-		Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
-		Strings(&texts, "text", "text", "one", "`texts`", nil), Flag(&yes, "yes", "or no"), File(&file, "file", "`file`"),
-		Count(&one, "one", 3, "`number`", 0, 5), Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15,
+		choice.Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
+		choice.Strings(&texts, "text", "text", "one", "`texts`", nil), choice.Flag(&yes, "yes", "or no"), choice.File(&file, "file", "`file`"),
+		choice.Count(&one, "one", 3, "`number`", 0, 5), choice.Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15,
 			"`number`"),
 	}
 	if err := choice.Complete(fields); err != nil {
@@ -272,9 +281,9 @@ func TestMachines(t *testing.T) {
 	var budgets []float64
 	var rate *float64
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fields := []*Field{
-		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), Rates(&budgets, "budget", "0,2.5",
-			"`list` of budgets"), Rate(&rate, "calls", "`rate` of calls"),
+	fields := []*choice.Field{
+		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), choice.Rates(&budgets, "budget", "0,2.5",
+			"`list` of budgets"), choice.Rate(&rate, "calls", "`rate` of calls"),
 	}
 	if err := choice.Complete(fields); err != nil {
 		t.Fatal(err)
@@ -307,7 +316,7 @@ func TestMachines(t *testing.T) {
 	}
 	for _, m := range []Machine{{}, {machines[0].Calibration, 0}} {
 		wrong := []Machine{m}
-		if err := choice.Validate([]*Field{Machines(&wrong, "")}); err == nil {
+		if err := choice.Validate([]*choice.Field{Machines(&wrong, "")}); err == nil {
 			t.Errorf("%+v", m)
 		}
 	}

@@ -20,43 +20,9 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-// Field is one field of a Config.
-type (
-	Field            = choice.Field
-	FieldKind[T any] = choice.Kind[T]
-)
-
-// What fields of a Config are made with, beside those below.
-var (
-	Count, Counts = choice.Count, choice.Counts
-	Number        = choice.Number
-	Rate, Rates   = choice.Rate, choice.Rates
-	Size, Sizes   = choice.Size, choice.Sizes
-	Flag          = choice.Flag
-	File          = choice.File
-	Strings       = choice.Strings
-	OneOf         = choice.OneOf
-)
-
-// One is choice.One, List is choice.List, and so on: a variable can hold no generic function.
-func One[T any](to *T, name, preset, doc string, k FieldKind[T]) *Field {
-	return choice.One(to, name, preset, doc, k)
-}
-
-// List makes a field of a list.
-func List[T any](to *[]T, name, preset, doc string, k FieldKind[T]) *Field {
-	return choice.List(to, name, preset, doc, k)
-}
-
-// NamedList is the field of a list of names, all of them by default.
-func NamedList[T any](to *[]T, name, doc string, names []string, parse func(string) (T, error),
-	format func(T) string) *Field {
-	return choice.NamedList(to, name, doc, names, parse, format)
-}
-
 // Arches is the field arch: all instruction sets by default.
-func Arches(to *[]isa.Arch) *Field {
-	return NamedList(to, "arch", "`list` of instruction sets", cpus.ArchNames(), cpus.ParseArch, func(a isa.Arch) string {
+func Arches(to *[]isa.Arch) *choice.Field {
+	return choice.NamedList(to, "arch", "`list` of instruction sets", cpus.ArchNames(), cpus.ParseArch, func(a isa.Arch) string {
 		if a == nil {
 			return ""
 		}
@@ -65,9 +31,9 @@ func Arches(to *[]isa.Arch) *Field {
 }
 
 // Buffers is the field buffer.
-func Buffers(to *[]sched.Buffer, preset string) *Field {
+func Buffers(to *[]sched.Buffer, preset string) *choice.Field {
 	const doc = "`list` of vector sizes: a number of slots (TP_VEC_MAX), or dynamic, as many as there are patches"
-	return List(to, "buffer", preset, doc, FieldKind[sched.Buffer]{
+	return choice.List(to, "buffer", preset, doc, choice.Kind[sched.Buffer]{
 		Format: sched.Buffer.String,
 		Parse: func(s string) (sched.Buffer, error) {
 			b, err := sched.ParseBuffer(s)
@@ -81,20 +47,20 @@ func Buffers(to *[]sched.Buffer, preset string) *Field {
 }
 
 // Lookups is the field lookup: all indexes by default.
-func Lookups(to *[]int3.Lookup) *Field {
-	return NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
+func Lookups(to *[]int3.Lookup) *choice.Field {
+	return choice.NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
 		int3.Lookup.String)
 }
 
 // Refs is the field refs.
-func Refs(to *[]int3.Refs, preset string) *Field {
-	return List(to, "refs", preset, "`list` of ways in which handlers are counted", choice.Named(int3.RefsNames(), int3.ParseRefs,
+func Refs(to *[]int3.Refs, preset string) *choice.Field {
+	return choice.List(to, "refs", preset, "`list` of ways in which handlers are counted", choice.Named(int3.RefsNames(), int3.ParseRefs,
 		int3.Refs.String))
 }
 
 // Repeats is the field repeats: as many measurements as bound a median with 95 %
 // confidence, or more.
-func Repeats(to *int, preset int, doc string) *Field {
+func Repeats(to *int, preset int, doc string) *choice.Field {
 	k := choice.Whole(MinRepeats, 1_000_000)
 	parse := k.Parse
 	k.Parse = func(s string) (int, error) {
@@ -104,26 +70,26 @@ func Repeats(to *int, preset int, doc string) *Field {
 		}
 		return n, err
 	}
-	return One(to, "repeats", strconv.Itoa(preset), doc, k)
+	return choice.One(to, "repeats", strconv.Itoa(preset), doc, k)
 }
 
 // Roles is the field cpus: the CPUs of a machine by role.
-func Roles(to *[]cpus.Role, preset, doc string) *Field {
-	return One(to, "cpus", preset,
+func Roles(to *[]cpus.Role, preset, doc string) *choice.Field {
+	return choice.One(to, "cpus", preset,
 		doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
-		FieldKind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
+		choice.Kind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
 }
 
 // Records is the field records: one table of records.
-func Records(to *string, preset, doc string) *Field {
-	f := File(to, "records", doc)
+func Records(to *string, preset, doc string) *choice.Field {
+	f := choice.File(to, "records", doc)
 	f.Type, f.Default, f.NamesFile = "table", preset, recordsFile
 	return f
 }
 
 // Tables is the field records where it can be repeated.
-func Tables(to *[]string, doc string) *Field {
-	return Strings(to, "records", "table", "", doc, recordsFile)
+func Tables(to *[]string, doc string) *choice.Field {
+	return choice.Strings(to, "records", "table", "", doc, recordsFile)
 }
 
 // recordsFile tells whether a table of records would be read from a file.
@@ -134,10 +100,10 @@ func recordsFile(src string) bool {
 
 // flagged are the fields of a Config that a form declares, in its order; then those of own
 // that it does not name. The type of the Config's field says what kind of field it is.
-func flagged[C any](c *C, flags []form.Flag, own []*Field) (out []*Field, err error) {
+func flagged[C any](c *C, flags []form.Flag, own []*choice.Field) (out []*choice.Field, err error) {
 	own = slices.Clone(own)
 	for _, flag := range flags {
-		if i := slices.IndexFunc(own, func(f *Field) bool { return f.Name == flag.Name }); i >= 0 {
+		if i := slices.IndexFunc(own, func(f *choice.Field) bool { return f.Name == flag.Name }); i >= 0 {
 			out, own = append(out, own[i]), slices.Delete(own, i, i+1)
 			continue
 		}
@@ -154,32 +120,51 @@ func flagged[C any](c *C, flags []form.Flag, own []*Field) (out []*Field, err er
 	return append(out, own...), nil
 }
 
+// between is the kind of numbers that a flag takes.
+func between(f form.Flag) choice.Kind[float64] {
+	word := "from"
+	if f.Above {
+		word = "above"
+	}
+	return choice.Number(fmt.Sprintf("numbers %s %g, to %g", word, f.Least, f.Most), func(v float64) bool {
+		return (v > f.Least || v == f.Least && !f.Above) && v <= f.Most
+	})
+}
+
 // fieldOf is the field of a variable; nil for types that have none of their own.
-func fieldOf(to any, f form.Flag) *Field {
+func fieldOf(to any, f form.Flag) *choice.Field {
 	number, _ := strconv.Atoi(f.Default) // "" is 0
 	switch to := to.(type) {
 	case *bool:
-		return Flag(to, f.Name, f.Doc)
+		return choice.Flag(to, f.Name, f.Doc)
 	case *int:
 		if f.Name == "repeats" {
 			return Repeats(to, number, f.Doc)
 		}
-		return Count(to, f.Name, number, f.Doc, f.Low, f.High)
+		return choice.Count(to, f.Name, number, f.Doc, f.Low, f.High)
 	case *[]int:
-		return Counts(to, f.Name, f.Default, f.Doc, f.Low, f.High)
+		return choice.Counts(to, f.Name, f.Default, f.Doc, f.Low, f.High)
 	case *[]uint64:
-		return Sizes(to, f.Name, f.Default, f.Doc, uint64(f.High))
+		return choice.Sizes(to, f.Name, f.Default, f.Doc, uint64(f.High))
 	case **float64:
-		out := Rate(to, f.Name, f.Doc)
+		out := choice.Rate(to, f.Name, f.Doc)
 		out.Default = f.Default
 		return out
+	case *float64:
+		return choice.One(to, f.Name, f.Default, f.Doc, between(f))
 	case *[]float64:
-		return Rates(to, f.Name, f.Default, f.Doc)
+		if f.Most > 0 {
+			return choice.List(to, f.Name, f.Default, f.Doc, between(f))
+		}
+		return choice.Rates(to, f.Name, f.Default, f.Doc)
 	case *string:
+		if f.Values != nil {
+			return choice.One(to, f.Name, f.Default, f.Doc, choice.OneOf(f.Values))
+		}
 		if f.Name == "records" {
 			return Records(to, f.Default, f.Doc)
 		}
-		return File(to, f.Name, f.Doc)
+		return choice.File(to, f.Name, f.Doc)
 	case *[]string:
 		return Tables(to, f.Doc)
 	case *[]isa.Arch:
@@ -266,10 +251,10 @@ func (m Machine) check() error {
 }
 
 // Machines is the field calibration.
-func Machines(to *[]Machine, preset string) *Field {
+func Machines(to *[]Machine, preset string) *choice.Field {
 	const doc = "`list` of machines that times are modelled of: files, or names, each with @CPUS where it is to have " +
 		"another number of CPUs"
-	return List(to, "calibration", preset, doc, FieldKind[Machine]{
+	return choice.List(to, "calibration", preset, doc, choice.Kind[Machine]{
 		Names: calibration.Names(), Parse: ParseMachine, Format: Machine.String, Check: Machine.check,
 		NamesFile: func(s string) bool {
 			name, _, _ := machineName(s)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Spec declares an experiment: C is its Config, R one of its rows.
@@ -24,13 +26,13 @@ type Spec[C, R any] struct {
 	// Cells are those of the form's columns that are no field and no method of a row.
 	Cells map[string]func(R) any
 	// Fields are those of a Config, besides the form's flags; nil where it has none.
-	Fields func(*C) []*Field
+	Fields func(*C) []*choice.Field
 	// Check tells what the fields of a complete Config do not tell of themselves; it
 	// may be nil.
 	Check func(*C) error
-	// Measure adds the rows to the study, and says what they show. When it is cut
-	// short it returns what the rows show by then, beside the error.
-	Measure func(context.Context, *Study[C, R]) (*Findings, error)
+	// Measure adds the rows to the study, and returns what the templates are executed with. When it
+	// is cut short it returns what the rows show by then, beside the error.
+	Measure func(context.Context, *Study[C, R]) (any, error)
 
 	// Parsed is the form, where somebody has read it already; it may be nil.
 	Parsed *form.Form
@@ -41,26 +43,8 @@ type Spec[C, R any] struct {
 // ParseForm reads an experiment's form; name is what errors call it.
 func ParseForm(name string, src []byte) (*form.Form, error) { return form.Parse(name, src, layout) }
 
-// Run answers the question. Fields that have the zero value stand for their defaults.
-// When it is cut short, the answer is that of the finished rows, beside the error.
-func (s *Spec[C, R]) Run(ctx context.Context, c C, lab Lab) (*Answer, error) {
-	fields, err := s.complete(&c)
-	if err != nil {
-		return nil, err
-	}
-	return s.run(ctx, &c, fields, lab)
-}
-
-// Validate tells what is wrong with a Config: which field, and what it wants.
-func (s *Spec[C, R]) Validate(c C) error {
-	fields, err := s.complete(&c)
-	if err != nil {
-		return err
-	}
-	return s.validate(&c, fields)
-}
-
-func (s *Spec[C, R]) validate(c *C, fields []*Field) error {
+// validate tells what is wrong with a Config: which field, and what it wants.
+func (s *Spec[C, R]) validate(c *C, fields []*choice.Field) error {
 	if err := choice.Validate(fields); err != nil || s.Check == nil {
 		return err
 	}
@@ -68,8 +52,8 @@ func (s *Spec[C, R]) validate(c *C, fields []*Field) error {
 }
 
 // complete are the fields, of which those that have the zero value get their defaults.
-func (s *Spec[C, R]) complete(c *C) ([]*Field, error) {
-	var own []*Field
+func (s *Spec[C, R]) complete(c *C) ([]*choice.Field, error) {
+	var own []*choice.Field
 	if s.Fields != nil {
 		own = s.Fields(c)
 	}
@@ -80,7 +64,8 @@ func (s *Spec[C, R]) complete(c *C) ([]*Field, error) {
 	return fields, choice.Complete(fields)
 }
 
-func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*Answer, error) {
+// run answers the question. When it is cut short, the answer is that of the finished rows, beside the error.
+func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*choice.Field, lab Lab) (*Answer, error) {
 	if err := s.validate(c, fields); err != nil {
 		return nil, err
 	}
@@ -102,15 +87,15 @@ func (s *Spec[C, R]) Study(c C, lab Lab) *Study[C, R] {
 	return &Study[C, R]{Form: f, Config: c, Lab: lab, columns: s.Columns, hidden: s.hidden, table: s.Columns.Table(f.Name)}
 }
 
-// Answer is the answer of what a study has found.
-func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error) {
+// Answer is the answer of a study, of which templates say what has been found.
+func (s *Spec[C, R]) Answer(study *Study[C, R], found any) (*Answer, error) {
 	f := s.form()
 	declared, err := figures(f, study.Of)
 	if err != nil {
 		return nil, err
 	}
 	study.figures = append(declared, study.figures...)
-	a := &Answer{Table: study.table, No: found.No, Figures: study.figures}
+	a := &Answer{Table: study.table, No: study.No, Figures: study.figures}
 	if a.No == nil {
 		if a.No, err = broken(f, study.facts); err != nil {
 			return nil, err
@@ -120,37 +105,41 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 	if predicted == nil {
 		predicted = study.figures
 	}
-	pictures, err := draw(f, study, found.Report)
+	if a.Documents, err = draw(f, study, found); err != nil {
+		return nil, err
+	}
+	report, err := newReport(f, study.CutShort(), found)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range append(pictures, found.Pictures...) {
-		a.Documents = append(a.Documents, p.Documents(f.Name)...)
-	}
-	report, err := newReport(f, study.CutShort(), found.Report)
-	if err != nil {
-		return nil, err
-	}
-	body, err := f.Part("body", found.Report)
+	body, err := f.Part("body", found)
 	if err != nil {
 		return nil, err
 	}
 	a.Headline, a.Opening, a.Basis = report.Headline, opening(body), basis(a.Table, predicted)
-	a.Documents = slices.Concat(a.Documents, []results.Document{report.document()}, study.documents, found.Documents)
+	a.Documents = slices.Concat(a.Documents, []results.Document{report.document()}, study.documents)
 	return a, nil
 }
 
-// draw are the pictures that the form declares.
-func draw[C, R any](f *form.Form, study *Study[C, R], report any) (out []Picture, err error) {
+// draw are the pictures that the form declares: NAME.svg and NAME.png; those after the first have the end of a name, or
+// without a dash all of it.
+func draw[C, R any](f *form.Form, study *Study[C, R], report any) (out []results.Document, err error) {
 	for i := range f.Charts {
 		chart := &f.Charts[i]
 		c, err := chart.Draw(study.Of(chart.Of), func(text *form.Text) (string, error) { return f.Fill(text, report) })
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 || len(c.Series) > 0 { // of a second one with nothing in it there is no file
-			out = append(out, Picture{chart.End, c.Picture()})
+		if i > 0 && len(c.Series) == 0 {
+			continue // of a second one with nothing in it there is no file
 		}
+		name, p := f.Name+chart.End, c.Picture()
+		if chart.End != "" && chart.End[0] != '-' {
+			name = chart.End
+		}
+		out = append(out,
+			results.Document{Name: name + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p) }},
+			results.Document{Name: name + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p) }})
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -39,16 +40,13 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
-func (c *Config) fields() []*experiments.Field {
+func (c *Config) fields() []*choice.Field {
 	ways := ledger.WayNames()
-	return []*experiments.Field{
-		experiments.List(&c.Kernels,
+	return []*choice.Field{
+		choice.List(&c.Kernels,
 			"kernel", strings.Join(usual, ","), "`list` of kernels: built-in ones, images or files of facts", kernels),
-		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
-		experiments.Strings(&c.Calibrations, "calibration", "calibration", "",
+		choice.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", choice.OneOf(ways)),
+		choice.Strings(&c.Calibrations, "calibration", "calibration", "",
 			"`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
 				"repeatable (default: for each the one whose CPUs are nearest to "+
 				"64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
@@ -66,7 +64,7 @@ const nearTo = 64
 var usual = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}
 
 // kernels is the kind of their names.
-var kernels = experiments.FieldKind[string]{
+var kernels = choice.Kind[string]{
 	Type: "kernel", Names: ledger.Names(), Format: strings.Clone,
 	NamesFile: func(s string) bool { return !slices.Contains(ledger.Names(), s) },
 	Parse: func(s string) (string, error) {
@@ -154,7 +152,7 @@ func column(s string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(s)
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	times, err := published.AttachTimes.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
@@ -190,7 +188,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
 	both, parts := pairs(s.Rows)
-	return &experiments.Findings{Report: a}, cmp.Or(err, experiments.Beside(s, "measured", measured),
+	return a, cmp.Or(err, experiments.Beside(s, "measured", measured),
 		experiments.Beside(s, "predicted", predicted), experiments.Beside(s, "pairs", both), experiments.Beside(s, "parts", parts))
 }
 

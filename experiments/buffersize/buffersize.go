@@ -87,7 +87,7 @@ func frontColumns() (out results.Columns[*row]) {
 	return out
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Buffers)
 	dearest := slices.MaxFunc(c.Machines, func(a, b experiments.Machine) int { return cmp.Compare(a.Costs.Store, b.Costs.Store) })
@@ -112,7 +112,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 		return nil
 	}()
-	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "crossovers", points))
+	return s, cmp.Or(err, experiments.Beside(s, "crossovers", points))
 }
 
 // sizes goes through the sizes on one machine, and returns those that were finished.

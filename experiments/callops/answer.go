@@ -19,15 +19,6 @@ type answer struct {
 	m1    []published.CallTime
 }
 
-func (a *answer) findings() *experiments.Findings {
-	f := &experiments.Findings{Report: a}
-	if a.Config.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
-		f.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.Config.Published,
-			len(a.Slips), a.Slips[0])
-	}
-	return f
-}
-
 // M1Source is where the figures of the Apple M1 are from.
 func (a *answer) M1Source() string { return published.M1Calls.Source }
 

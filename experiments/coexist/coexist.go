@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/tracers"
@@ -37,13 +38,13 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-func (c *Config) fields() []*experiments.Field {
+func (c *Config) fields() []*choice.Field {
 	first, all := names(false), names(true)
-	return []*experiments.Field{
-		experiments.List(&c.First,
-			"first", strings.Join(first, ","), "`list` of clients that are there", experiments.OneOf(first)),
-		experiments.List(&c.Second,
-			"second", strings.Join(all, ","), "`list` of clients that come", experiments.OneOf(all)),
+	return []*choice.Field{
+		choice.List(&c.First,
+			"first", strings.Join(first, ","), "`list` of clients that are there", choice.OneOf(first)),
+		choice.List(&c.Second,
+			"second", strings.Join(all, ","), "`list` of clients that come", choice.OneOf(all)),
 	}
 }
 
@@ -117,12 +118,12 @@ var cells = map[string]func(*row) any{
 	"other":   func(r *row) any { return r.Other },
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	rows, err := s.Config.pairs()
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
-	return &experiments.Findings{Report: s}, err
+	return s, err
 }
 
 // pairs tries all combinations, and compares each with the other order and the other instruction sets.

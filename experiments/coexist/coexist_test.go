@@ -133,7 +133,7 @@ func TestWrong(t *testing.T) {
 	if err := study.Add(odd); err != nil {
 		t.Fatal(err)
 	}
-	a, err := spec.Answer(study, &experiments.Findings{Report: study})
+	a, err := spec.Answer(study, study)
 	if err != nil || a.No == nil || !strings.Contains(a.No.Error(), "one then other: 0, documented EBUSY") {
 		t.Error(a, err)
 	}

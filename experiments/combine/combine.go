@@ -32,17 +32,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
-
-var shares = experiments.Number("numbers above 0 and up to 1", func(v float64) bool { return v > 0 && v <= 1 })
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.List(&c.Loads, "load", "0.01,0.1,0.5,1",
-			"`list` of shares of its time that a client would spend on updates if it were alone", shares),
-	}
-}
 
 // point is clients on a machine.
 type point struct {
@@ -90,7 +81,7 @@ func (r *row) ContendedToday() float64 { return r.today.ContendedShare() }
 // Latency is the mean time from asking until done, in rounds that one client would wait for.
 func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates) / float64(r.round) }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Clients) * len(c.Loads) * len(schemes)
 	a := &answer{Study: s}
@@ -110,7 +101,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 		return nil
 	})
-	return &experiments.Findings{Report: a}, err
+	return a, err
 }
 
 // each goes over the points.

@@ -91,8 +91,8 @@ func TestReport(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for flag, want := range map[string]string{
-		"--load=0":      "want numbers above 0 and up to 1",
-		"--load=1.1":    "want numbers above 0 and up to 1",
+		"--load=0":      "want numbers above 0, to 1",
+		"--load=1.1":    "want numbers above 0, to 1",
 		"--clients=0":   "want whole numbers from 1 to 1024",
 		"--patches=65":  "want whole numbers from 1 to 64",
 		"--updates=x":   "want whole numbers from 1 to 10000",

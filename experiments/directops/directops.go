@@ -52,7 +52,7 @@ type row struct {
 // Arch is the instruction set's name.
 func (r *row) Arch() string { return r.arch.Traits().Name }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	times, err := published.AttachTimes.Read(c.Published)
 	if err != nil {
@@ -78,7 +78,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
 	}
 	err = c.calls(ctx, s, kernels)
-	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "pairs", pairs(s.Rows)))
+	return s, cmp.Or(err, experiments.Beside(s, "pairs", pairs(s.Rows)))
 }
 
 // calls counts all calls that there are to count.

@@ -14,8 +14,9 @@ import (
 	"github.com/textpoke/textpoke/results/plots"
 )
 
-// flagLine is "NAME for FIELD = DEFAULT from LOW to HIGH : DOC", of which all but the name may be missing.
-var flagLine = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?: for (\w+))?(?: = (\S+))?(?: from (\d+) to (\d+))?(?: : (.*))?$`)
+// flagLine is "NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all but the name may be missing;
+// with above in place of from, LOW is none of the values.
+var flagLine = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?: for (\w+))?(?: = (\S+))?(?: of (\S+))?(?: (from|above) ([\d.]+) to ([\d.]+))?(?: : (.*))?$`)
 
 // flags reads what can be chosen. Without a FIELD it is the one that is called as the flag
 // is, but for dashes.
@@ -23,14 +24,19 @@ func (f *Form) flags(b block) error {
 	for _, it := range b.items {
 		m := flagLine.FindStringSubmatch(it.text)
 		if m == nil {
-			return f.wrong(it.line, "flag %q: want NAME for FIELD = DEFAULT from LOW to HIGH : WHAT IT MEANS", it.text)
+			return f.wrong(it.line, "flag %q: want NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : WHAT IT MEANS", it.text)
 		}
-		flag := Flag{Name: m[1], Field: m[2], Default: m[3], Doc: m[6], Line: it.line}
+		flag := Flag{Name: m[1], Field: m[2], Default: m[3], Above: m[5] == "above", Doc: m[8], Line: it.line}
 		if flag.Field == "" {
 			flag.Field = strings.ReplaceAll(flag.Name, "-", "")
 		}
-		flag.Low, _ = strconv.Atoi(m[4]) // digits, or none
-		flag.High, _ = strconv.Atoi(m[5])
+		if m[4] != "" {
+			flag.Values = strings.Split(m[4], "|")
+		}
+		flag.Low, _ = strconv.Atoi(m[6]) // digits, or none
+		flag.High, _ = strconv.Atoi(m[7])
+		flag.Least, _ = strconv.ParseFloat(m[6], 64)
+		flag.Most, _ = strconv.ParseFloat(m[7], 64)
 		f.Flags = append(f.Flags, flag)
 	}
 	return nil

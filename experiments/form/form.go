@@ -78,8 +78,11 @@ type Column struct {
 // Flag is what can be chosen about an experiment that is computed in Go.
 type Flag struct {
 	Name, Default, Doc string
-	Field              string // of the Config, without regard to case
+	Field              string   // of the Config, without regard to case
+	Values             []string // that there are; nil for any
 	Low, High          int
+	Least, Most        float64 // the same of numbers that are not whole
+	Above              bool    // Least is none of them
 	Line               int
 }
 

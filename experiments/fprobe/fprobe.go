@@ -17,6 +17,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
@@ -44,17 +45,15 @@ var Experiment = (&experiments.Spec[Config, *row]{
 	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
-var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,
+var anyText = choice.Kind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,
 	error) {
 	return s, nil
 }}
 
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.List(&c.Add, "add", "",
+func (c *Config) fields() []*choice.Field {
+	return []*choice.Field{
+		choice.List(&c.Add, "add", "",
 			"`list` of mechanisms of that table whose costs are added up, as if all were attached", anyText),
-		experiments.One(&c.AddAs, "add-as", asTime, "what is added: time; percent is refused",
-			experiments.OneOf([]string{asTime, asPercent})),
 	}
 }
 
@@ -101,7 +100,7 @@ type row struct {
 // Costs are those of the combination.
 func (r *row) Costs() dispatch.FprobeCosts { return switches(r.combination) }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	a := &answer{Study: s}
 	var err error
@@ -126,7 +125,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
 	s.Compare(a.comparisons()...)
-	return &experiments.Findings{Report: a}, err
+	return a, err
 }
 
 // threadsHere are the numbers of threads that this machine has CPUs for; one 0 where

@@ -20,7 +20,6 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -37,7 +36,7 @@ type Config struct {
 
 // More is what an experiment computes besides its rows. All may be nil.
 type More struct {
-	Fields func(*Config) []*experiments.Field
+	Fields func(*Config) []*choice.Field
 	// Prepare is called before the first row; what it returns is what templates call More.
 	Prepare func(ctx context.Context, c *Config) (any, error)
 	// Compute finishes the report: comparisons and documents.
@@ -49,9 +48,7 @@ type More struct {
 // Report is what the templates of a grid's report are filled with.
 type Report struct {
 	*experiments.Study[Config, form.Row]
-	More      any
-	Documents []results.Document
-	No        error
+	More any
 }
 
 // Set is the value that an axis has.
@@ -193,7 +190,7 @@ func (g *grid) checkValues(a form.Axis) error {
 }
 
 // fields are the flags: those of axes that are not fixed, and those of More.
-func (g *grid) fields(c *Config) (out []*experiments.Field) {
+func (g *grid) fields(c *Config) (out []*choice.Field) {
 	if c.Values == nil {
 		c.Values = map[string]*string{}
 	}
@@ -213,7 +210,7 @@ func (g *grid) fields(c *Config) (out []*experiments.Field) {
 		case recordsAxis:
 			out = append(out, experiments.Tables(&c.Records, "`table` of records: a built-in one, a file or gen:...; "+
 				"repeatable (default: "+g.summary(preset)+")"),
-				experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
+				choice.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
 			*c.Values[a.Name] = preset
 		case sitesAxis:
 			out = append(out, sitesField(&c.Sites, preset))
@@ -239,19 +236,19 @@ func (g *grid) summary(list string) string {
 	return list
 }
 
-func sitesField(to *[]int, preset string) *experiments.Field {
-	return experiments.Counts(to, sitesAxis, preset, "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
+func sitesField(to *[]int, preset string) *choice.Field {
+	return choice.Counts(to, sitesAxis, preset, "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
 }
 
-func limitField(to *int, preset string) *experiments.Field {
-	f := experiments.Count(to, limitAxis, 0, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed",
+func limitField(to *int, preset string) *choice.Field {
+	f := choice.Count(to, limitAxis, 0, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed",
 		0, int(^uint(0)>>1))
 	f.Default = preset
 	return f
 }
 
 // field is the flag of an axis of combinations.
-func (g *grid) field(name, preset string, to *string) *experiments.Field {
+func (g *grid) field(name, preset string, to *string) *choice.Field {
 	a := g.axes().Named(name)
 	return choice.One(to, name, preset, a.Doc, choice.Kind[string]{
 		Type: "list", Names: a.Names, Format: strings.Clone,
@@ -266,7 +263,7 @@ func (g *grid) field(name, preset string, to *string) *experiments.Field {
 }
 
 // measure makes the rows.
-func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (*experiments.Findings, error) {
+func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (any, error) {
 	r := &Report{Study: s}
 	if g.more.Prepare != nil {
 		var err error
@@ -284,7 +281,7 @@ func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Ro
 			return nil, cmp.Or(err, cerr)
 		}
 	}
-	return &experiments.Findings{Report: r, Documents: r.Documents, No: r.No}, err
+	return r, err
 }
 
 // breaks is how often an address of a table is lower than the one before it.

@@ -50,7 +50,7 @@ type row struct {
 	repeats         int
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	type point struct {
 		kind            int3.Lookup
@@ -85,7 +85,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	for _, c := range crossings {
 		c.Largest = c.Patches == most
 	}
-	return &experiments.Findings{Report: s},
+	return s,
 		cmp.Or(err, experiments.Beside(s, "crossings", crossings), experiments.Beside(s, "means", means))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/grid"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -25,8 +26,8 @@ var text string
 // Experiment is the question.
 var Experiment = grid.Must("ipi-burst.experiment", text, grid.More{Fields: fields, Prepare: prepare, Compute: compute})
 
-func fields(c *grid.Config) []*experiments.Field {
-	return []*experiments.Field{experiments.File(&c.Own, "published",
+func fields(c *grid.Config) []*choice.Field {
+	return []*choice.Field{choice.File(&c.Own, "published",
 		"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")}
 }
 
@@ -51,9 +52,7 @@ func prepare(_ context.Context, c *grid.Config) (any, error) {
 // compute puts them beside what was counted.
 func compute(r *grid.Report) error {
 	a := r.More.(*apart)
-	r.Documents = []results.Document{
-		{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, a.Measured) }},
-	}
+	r.Document(results.Document{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, a.Measured) }})
 	return experiments.Beside(r.Study, "split", a.Measured)
 }
 

@@ -44,15 +44,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Measure: measure,
 }).Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.One(&c.Hours, "hours", fmt.Sprint(publishedHours), "`hours` of virtual time",
-			experiments.Number("hours above 0, a year at most", func(v float64) bool { return v > 0 && v <= 24*365 })),
-	}
-}
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
@@ -109,7 +102,7 @@ func (f *figures) Rate() float64 {
 	return f.Each.Value / float64(poke.RoundsPerBatch()) / publishedHours
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	a := &answer{Study: s}
 	if err := a.figures.read(c.Published); err != nil {
@@ -134,7 +127,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return r, nil
 	})
 	s.Compare(a.comparisons()...)
-	return &experiments.Findings{Report: a}, err
+	return a, err
 }
 
 // maxUpdates is what a few seconds are enough for.

@@ -145,7 +145,7 @@ func TestOthers(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--hours=0", "want hours above 0"}, {"--hours=NaN", "want hours above 0"}, {"--hours=9000", "a year at most"},
+		{"--hours=0", "want numbers above 0, to 8760"}, {"--hours=NaN", "want numbers above 0, to 8760"}, {"--hours=9000", "want numbers above 0, to 8760"},
 		{"--isolated=-1", "want whole numbers from 0"}, {"--isolated=44", "e5-2699 has 44 CPUs"},
 		{"--sites=0", "want whole numbers from 1 to 256"}, {"--sites=257",
 			"want whole numbers from 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},

@@ -149,7 +149,7 @@ func (r *row) handlerSpread() calibration.Spread {
 // rangeSeed draws the ranges of what no update was executed for.
 const rangeSeed = 1
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	a := &answer{Study: s}
 	a.timeline = timeline.New(&a.events, nil, timelineLimit)
 	defer func() { _ = a.timeline.Close() }() // memory takes everything
@@ -175,7 +175,13 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			p.way)
 	})
 	s.Compare(a.comparisons()...)
-	return a.findings(), cmp.Or(err, experiments.Beside(s, "handlers", a.searches()))
+	if len(s.Rows) > 0 && a.pair(s.Rows[0].Machine) != nil {
+		s.Document(results.Document{Name: "jump-label.pftrace", Write: func(w io.Writer) error {
+			_, err := w.Write(a.events.Bytes())
+			return err
+		}})
+	}
+	return a, cmp.Or(err, experiments.Beside(s, "handlers", a.searches()))
 }
 
 // timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
@@ -234,17 +240,6 @@ type answer struct {
 
 	timeline *timeline.Recorder // of the published key, in events
 	events   bytes.Buffer
-}
-
-func (a *answer) findings() *experiments.Findings {
-	f := &experiments.Findings{Report: a}
-	if len(a.Rows) > 0 && a.pair(a.Rows[0].Machine) != nil {
-		f.Documents = []results.Document{{Name: "jump-label.pftrace", Write: func(w io.Writer) error {
-			_, err := w.Write(a.events.Bytes())
-			return err
-		}}}
-	}
-	return f
 }
 
 // find is the row of a key; nil if there is none.

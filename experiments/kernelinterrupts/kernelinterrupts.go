@@ -45,7 +45,7 @@ var Experiment = (&experiments.Spec[Config, *Row]{
 	Form: declared, Cells: cells, Measure: measure, Check: check,
 }).Experiment()
 
-func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, error) {
 	a, err := compare(ctx, s.Config)
 	if err != nil {
 		return nil, err
@@ -56,18 +56,16 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experime
 			return nil, err
 		}
 	}
-	f := &experiments.Findings{}
 	report := &report{Study: s}
-	f.Report = report
 	if s.Config.Measured == "" {
 		if err := report.ledgers(); err != nil {
 			return nil, err
 		}
 	} else if n := len(experiments.Where(a.Summaries, Summary.Unexplained)); n > 0 {
 		// What came with the program has such a case, which is known.
-		f.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
+		s.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
 	}
-	return f, experiments.Beside(s, "summary", a.Summaries)
+	return report, experiments.Beside(s, "summary", a.Summaries)
 }
 
 // compare compares what the Config chooses.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -43,9 +44,9 @@ var Experiment = (&experiments.Spec[Config, *row]{
 	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(),
+func (c *Config) fields() []*choice.Field {
+	return []*choice.Field{
+		choice.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(),
 			tables.ParseKind, tables.TableKind.String),
 	}
 }
@@ -67,7 +68,7 @@ func (r *row) Heap() any {
 	return r.Times.Heap
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	a := &answer{Study: s}
 	var err error
@@ -99,7 +100,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	}
 	err = experiments.Each(ctx, s, points, func(p point) (*row, error) { return c.look(ctx, p.kind, p.functions) })
 	s.Compare(a.comparisons()...)
-	return &experiments.Findings{Report: a}, cmp.Or(err, experiments.Beside(s, "pairs", a.Pairs))
+	return a, cmp.Or(err, experiments.Beside(s, "pairs", a.Pairs))
 }
 
 // spacing is the mean distance of functions: that of the 42,757 records of the

@@ -51,7 +51,7 @@ func (r row) Taken() int64                    { return r.M.taken[r.cpu] }
 // First tells whether it is the measurement's first CPU.
 func (r row) First() bool { return r.cpu == 0 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error) {
 	counts, err := published.Interrupts.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
@@ -68,15 +68,15 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 	show(measured)
 	for _, m := range measured {
 		if err := m.repeat(ctx, s.Lab); err != nil {
-			return &experiments.Findings{Report: s}, err
+			return s, err
 		}
 		for cpu := range m.Counts {
 			if err := s.Add(row{m, cpu}); err != nil {
-				return &experiments.Findings{Report: s}, err
+				return s, err
 			}
 		}
 	}
-	return &experiments.Findings{Report: s}, nil
+	return s, nil
 }
 
 // measurement is one reading with what explains it, and what comes out here.

@@ -100,7 +100,7 @@ func TestDiffer(t *testing.T) {
 		if err := s.Add(row{m, 0}); err != nil {
 			t.Fatal(err)
 		}
-		a, err := spec.Answer(s, &experiments.Findings{Report: s})
+		a, err := spec.Answer(s, s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -50,17 +51,17 @@ var spec = experiments.Spec[Config, check.VerdictRow]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-func (c *Config) fields() []*experiments.Field {
-	return append([]*experiments.Field{
-		experiments.List(&c.Protocols,
-			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", experiments.OneOf(poke.Names())),
-		experiments.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
+func (c *Config) fields() []*choice.Field {
+	return append([]*choice.Field{
+		choice.List(&c.Protocols,
+			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", choice.OneOf(poke.Names())),
+		choice.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
 			cpus.FetchNames(), cpus.ParseFetch, cpus.Fetch.String),
-		experiments.Strings(&c.Machines, "cpus", "machine",
+		choice.Strings(&c.Machines, "cpus", "machine",
 			"2", fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
 				"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; "+
 				"repeatable", explore.MaxCPUs), nil),
-		experiments.Counts(&c.Sites, "sites",
+		choice.Counts(&c.Sites, "sites",
 			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
 	}, c.Search.Fields()...)
 }
@@ -87,7 +88,7 @@ func (c *Config) choices() axis.Choices {
 	return choices
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (any, error) {
 	questions, err := Questions(s.Config.choices())
 	if err != nil {
 		return nil, err
@@ -111,12 +112,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 	if err == nil && cut {
 		err = experiments.ErrLimits
 	}
-	return (&Answer{s}).findings(), err
-}
-
-// findings are what the rows say.
-func (a *Answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, No: a.Unexpected()}
+	a := &Answer{s}
+	s.No = a.Unexpected()
+	return a, err
 }
 
 // cells are where a row stands in the picture and how it looks there: lines are those of the protocols,

@@ -19,7 +19,8 @@ func report(t *testing.T, a *Answer) string { return document(t, a, "report.md")
 func document(t *testing.T, a *Answer, name string) string {
 	t.Helper()
 	var b bytes.Buffer
-	answer, err := spec.Answer(a.Study, a.findings())
+	a.No = a.Unexpected()
+	answer, err := spec.Answer(a.Study, a)
 	if err != nil {
 		t.Fatal(err)
 	}

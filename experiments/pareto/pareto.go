@@ -35,16 +35,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.One(&c.Measure,
-			"measure", mean, "what budgets are about: `mean` over the update, or burst, the most in one millisecond",
-			experiments.OneOf([]string{mean, burst})),
-	}
-}
 
 // The protocols that queue in a vector.
 const (
@@ -63,7 +55,7 @@ type row struct {
 	Nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Budgets)
 	var all []*choice
@@ -83,7 +75,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 		return nil
 	}()
-	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "choices", withEnds(all)))
+	return s, cmp.Or(err, experiments.Beside(s, "choices", withEnds(all)))
 }
 
 // protocols are what there is to choose from on an instruction set: what it does by

@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -77,7 +78,7 @@ func (r *row) EvenShare() string {
 	return results.Fixed(3, r.Even)
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	limits, err := published.Reaches.Read("")
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			count: n, first: p.text.firstTable}, err
 	})
 	a := answer{s}
-	return &experiments.Findings{Report: a}, err
+	return a, err
 }
 
 // texts are the tables that fit the architectures, each with every layout.
@@ -333,7 +334,7 @@ func (e *edge) AllTo() string {
 	if !e.All {
 		return ""
 	}
-	return experiments.Size(e.Distance)
+	return choice.Size(e.Distance)
 }
 
 // NoneFrom is the nearest place that no site calls directly; "" if there is none.
@@ -341,7 +342,7 @@ func (e *edge) NoneFrom() string {
 	if e.None == nil {
 		return ""
 	}
-	return experiments.Size(e.None.Distance)
+	return choice.Size(e.None.Distance)
 }
 
 // Lasts are the edges below the text of the first table of each layout.

@@ -39,19 +39,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
-
-var shares = experiments.Number("shares above 0, to 1: in strict order a few CPUs can keep the others out for minutes",
-	func(v float64) bool { return v > 0 && v <= 1 })
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.List(&c.OutOfTurn, "out-of-turn", "0.001,0.01,1",
-			"`list` of shares of visits of the cache line in which the one "+
-				"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
-	}
-}
 
 // publishedEntries is the size of the batch whose functions are the programs that the
 // published load runs, 50 million a second on 480 CPUs (4334336e769b).
@@ -85,7 +74,7 @@ func (r *row) PublishedNS() float64 { return r.Published.UpdateUS.Value * 1000 }
 // CPUs is how many there are.
 func (r *row) CPUs() int { return len(r.Roles) }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	figures, err := published.Refcounts.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
@@ -95,7 +84,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		r.find(figures)
 		return r, r.measure(ctx, &s.Config, s.Lab)
 	})
-	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "shown", besides(s.Rows)))
+	return s, cmp.Or(err, experiments.Beside(s, "shown", besides(s.Rows)))
 }
 
 // points are all combinations, machine by machine.

@@ -110,7 +110,7 @@ func TestPairs(t *testing.T) {
 // TestWrong: what cannot be asked is said in one line.
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--out-of-turn=0", "want shares above 0"}, {"--out-of-turn=2", "want shares above 0"}, {"--refs=shard",
+		{"--out-of-turn=0", "want numbers above 0"}, {"--out-of-turn=2", "want numbers above 0"}, {"--refs=shard",
 			"did you mean shared"},
 		{"--entries=0", "want whole numbers from 1"}, {"--calls=-1", "want a number from 0"}, {"--published=nosuch.csv",
 			"nosuch.csv"},

@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/hardware"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/poke/live"
@@ -39,8 +40,8 @@ var Experiment = (&experiments.Spec[Config, row]{
 	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
+func (c *Config) fields() []*choice.Field {
+	return []*choice.Field{
 		experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
 	}
 }
@@ -60,7 +61,7 @@ type row struct {
 // figures are those of one update that enables everything; times are in nanoseconds.
 type figures struct{ Time, InRounds, Round, Traps, Lost float64 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error) {
 	if _, err := engine.Allowed(); err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 		return r, err
 	})
-	return &experiments.Findings{Report: &answer{s, experiments.Assumed(k)}}, err
+	return &answer{s, experiments.Assumed(k)}, err
 }
 
 // calibrationTime is how long a calibration is taken for.

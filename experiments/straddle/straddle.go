@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/hardware"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
@@ -41,13 +42,11 @@ var Experiment = (&experiments.Spec[Config, row]{
 // sound stands for no defect: the control.
 const sound = "none"
 
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.List(&c.Mutations, "mutate",
+func (c *Config) fields() []*choice.Field {
+	return []*choice.Field{
+		choice.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
-			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
-		experiments.One(&c.Width, "width", "0.35", "no more updates are tried once the 95 % interval of the share is as narrow as `this`; "+
-			"0: all are", experiments.Number("a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })),
+			"`list` of defects, "+sound+" for the plan as it is", choice.OneOf(append(poke.MutationNames(), sound))),
 	}
 }
 
@@ -95,7 +94,7 @@ type point struct {
 	place
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error) {
 	var points []point
 	for _, m := range s.Config.Mutations {
 		for _, p := range places() {
@@ -103,7 +102,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 	}
 	err := experiments.Each(ctx, s, points, func(p point) (row, error) { return try(ctx, s, p) })
-	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "defects", defects(s.Rows)))
+	return s, cmp.Or(err, experiments.Beside(s, "defects", defects(s.Rows)))
 }
 
 // try tries one point.

@@ -32,17 +32,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.One(&c.Margin, "margin", "2.5",
-			"`points` of throughput by which a claim in per cent may be off and still hold; "+
-				"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50",
-				func(v float64) bool { return v > 0 && v <= 50 })),
-	}
-}
 
 // loops are the mechanisms that attach nothing: loops to take off, or of another
 // kind (tools/testing/selftests/bpf/benchs/bench_trigger.c, Linux 6.10 and later).
@@ -64,7 +55,7 @@ func (r *row) Attached() bool { return !r.loop }
 // Apart is by how much the one run is off the others' mean, in per cent.
 func (r *row) Apart() float64 { return 100 * (r.MPS/r.Runs.Mean - 1) }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	triggers, err := published.Triggers.Read(c.Published)
 	if err != nil {
@@ -91,7 +82,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
-	return &experiments.Findings{Report: a}, err
+	return a, err
 }
 
 // rows takes the loop off, and holds both tables against each other.

@@ -132,8 +132,8 @@ func TestOwn(t *testing.T) {
 			"t.csv:3: fentry 150: is not slower than kernel-count, 100 on line 2"},
 		{"--published=" + write("mechanism,mps\n"), `t.csv:1: "mechanism,mps": want the columns mechanism,mps,plusminus`},
 		{"--published-runs=" + write(runs+pair), "2 runs say nothing of how they spread"},
-		{"--margin=0", "want points above 0"},
-		{"--margin=NaN", "want points above 0"},
+		{"--margin=0", "want numbers above 0"},
+		{"--margin=NaN", "want numbers above 0"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)

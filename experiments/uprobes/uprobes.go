@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/kernels/uprobes"
 	"github.com/textpoke/textpoke/results"
@@ -36,16 +37,16 @@ var Experiment = (&experiments.Spec[Config, *row]{
 // maxSites is the most that is asked about, so that sums fit.
 const maxSites = 1_000_000
 
-func (c *Config) fields() []*experiments.Field {
-	release := experiments.FieldKind[string]{
+func (c *Config) fields() []*choice.Field {
+	release := choice.Kind[string]{
 		Type: "release", Format: func(s string) string { return s },
 		Parse: func(s string) (string, error) {
 			_, err := uprobes.Of(s, uprobes.Other)
 			return s, err
 		},
 	}
-	return []*experiments.Field{
-		experiments.List(&c.Releases, "releases", "6.12,6.18,7.1.3,7.1.9,7.2", "`list` of releases of x86-64 kernels", release),
+	return []*choice.Field{
+		choice.List(&c.Releases, "releases", "6.12,6.18,7.1.3,7.1.9,7.2", "`list` of releases of x86-64 kernels", release),
 	}
 }
 
@@ -108,7 +109,7 @@ var cells = map[string]func(*row) any{
 	"measured_disable":   func(r *row) any { return r.read(published.Disable) },
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	readings, err := published.UprobeReadings.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, cells, func(r *row) (*row, error) { return r, r.predict(readings) })
-	return &experiments.Findings{Report: s}, err
+	return s, err
 }
 
 // cells are the rows to be, with nothing predicted.

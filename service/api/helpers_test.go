@@ -22,6 +22,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -145,8 +146,8 @@ func known() []*experiments.Experiment {
 			New: func() *experiments.Request {
 				var numbers []int
 				var file string
-				return &experiments.Request{Run: run, Fields: []*experiments.Field{
-					experiments.Counts(&numbers, "some-numbers", "1,2", "`list` of numbers", 1, 9), experiments.File(&file,
+				return &experiments.Request{Run: run, Fields: []*choice.Field{
+					choice.Counts(&numbers, "some-numbers", "1,2", "`list` of numbers", 1, 9), choice.File(&file,
 						"published", "`file`"),
 				}}
 			},

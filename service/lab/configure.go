@@ -37,7 +37,7 @@ const (
 func configure(r *experiments.Request, config choice.Choices) (map[string]string, error) {
 	set := map[string]string{}
 	for key, texts := range config {
-		i := slices.IndexFunc(r.Fields, func(f *experiments.Field) bool { return f.Key() == key })
+		i := slices.IndexFunc(r.Fields, func(f *choice.Field) bool { return f.Key() == key })
 		if i < 0 {
 			return nil, &ConfigError{key, errNoField(r, key)}
 		}
@@ -63,7 +63,7 @@ func errNoField(r *experiments.Request, key string) error {
 }
 
 // bounded refuses files of the server, and what would take all of its memory.
-func bounded(f *experiments.Field, texts []string) error {
+func bounded(f *choice.Field, texts []string) error {
 	text := strings.Join(texts, ",")
 	switch {
 	case len(text) > maxText:

@@ -54,9 +54,9 @@ var endless = &experiments.Experiment{
 			file    string
 		}
 		return &experiments.Request{
-			Fields: []*experiments.Field{
-				experiments.Counts(&c.numbers, "some-numbers", "1", "`list` of numbers", 0, 10_000_000),
-				experiments.Tables(&c.records, "`table` of records"), experiments.File(&c.file, "published", "`file`"),
+			Fields: []*choice.Field{
+				choice.Counts(&c.numbers, "some-numbers", "1", "`list` of numbers", 0, 10_000_000),
+				experiments.Tables(&c.records, "`table` of records"), choice.File(&c.file, "published", "`file`"),
 			},
 			Run: func(ctx context.Context, l experiments.Lab) (*experiments.Answer, error) {
 				for _, n := range append(c.numbers, len(c.records)) {
