@@ -22,7 +22,8 @@ type watchFlags struct {
 	interval, length time.Duration
 	rows, budget     []string
 	isolated, trace  string
-	names            bool
+	metrics          string
+	names, causes    bool
 }
 
 func kernelWatch(c *common) *cobra.Command {
@@ -33,14 +34,17 @@ func kernelWatch(c *common) *cobra.Command {
 		Long: "watch reads /proc/interrupts at an interval and tells, of every row of function calls that grew, how\n" +
 			"many rounds that is nearest to, who sent them and how many one CPU took. It goes on until it is\n" +
 			"interrupted, or for as long as --for says. Instead of the machine, saved readings can be watched,\n" +
-			"one an interval. When a row exceeds the budget the exit code is 1.",
+			"one an interval. When a row exceeds the budget the exit code is 1. With --causes the table at the end says\n" +
+			"why CPUs were interrupted, and by whom.",
 		Example: "  textpoke kernel watch --interval 100ms\n" +
 			"  textpoke kernel watch --for 1m --budget isolated=0,burst=100 --format csv\n" +
-			"  textpoke kernel watch --names --trace watch.pftrace",
+			"  textpoke kernel watch --names --trace watch.pftrace\n" +
+			"  textpoke kernel watch --causes --for 1h --isolated 2,3",
 		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
 		Args: cobra.ArbitraryArgs,
 	}
 	c.prints(cmd, "", watch.Columns.Table("watch"))
+	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))
 	f := cmd.Flags()
 	f.DurationVar(&w.interval, "interval", time.Second, "`time` between two readings")
 	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")
@@ -51,6 +55,9 @@ func kernelWatch(c *common) *cobra.Command {
 	f.StringVar(&w.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
 	f.BoolVar(&w.names, "names", false,
 		"also name the functions that are called, from trace events (as root; switching these interrupts, too)")
+	f.BoolVar(&w.causes, "causes", false, "name causes and senders at the end, from trace events (as --names)")
+	f.StringVar(&w.metrics, "metrics", "", "with --causes, also keep the counts in this `file`, as node_exporter's "+
+		"textfile collector reads it")
 	return cmd
 }
 
@@ -73,8 +80,10 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 		return fmt.Errorf("--interval %v: want a millisecond or more", w.interval)
 	case cmd.Flags().Changed("for") && w.length < w.interval:
 		return fmt.Errorf("--for %v: want an interval of %v or more", w.length, w.interval)
-	case w.names && len(saved) > 0:
-		return errors.New("--names goes with this machine, and not with saved readings")
+	case (w.names || w.causes) && len(saved) > 0:
+		return errors.New("--names and --causes go with this machine, and not with saved readings")
+	case w.metrics != "" && !w.causes:
+		return errors.New("--metrics goes with --causes")
 	}
 	l := &watching{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
@@ -85,11 +94,15 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 		l.timeline = watch.NewTimeline(f)
 		defer func() { err = errors.Join(err, l.timeline.Close(), f.Commit()) }()
 	}
-	if w.names {
-		if l.names, err = watch.Listen(watch.Tracing); err != nil {
+	if w.names || w.causes {
+		var end func() error
+		if end, err = l.listen(cmd.Context()); err != nil {
 			return fmt.Errorf("--%w", err)
 		}
-		defer func() { err = errors.Join(err, l.names.Close()) }()
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	if w.causes {
+		l.out.table = watch.CauseColumns.Table("causes")
 	}
 	return l.look(cmd.Context(), saved)
 }
@@ -103,7 +116,8 @@ type watching struct {
 	budget   []budget.Limit
 	over     []string
 	timeline *watch.Timeline
-	names    *watch.Names
+	causes   *watch.Causes
+	server   serverName
 }
 
 // look takes all readings and writes their rows.
@@ -123,6 +137,9 @@ func (l *watching) look(ctx context.Context, saved []string) error {
 		err = l.replay(saved)
 	} else {
 		err = l.machine(ctx)
+	}
+	if l.flags.causes && err == nil {
+		err = l.why()
 	}
 	if err := l.out.finish(f, err); err != nil {
 		return err
@@ -193,8 +210,13 @@ func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error
 		return err
 	}
 	calls := ""
-	if l.names != nil {
-		if calls, err = l.names.Take(); err != nil {
+	if l.causes != nil {
+		l.server.clients = ""
+		if calls, err = l.causes.Take(); err != nil {
+			return err
+		}
+		l.server.since = time.Now()
+		if err := l.expose(); err != nil {
 			return err
 		}
 	}
@@ -209,10 +231,12 @@ func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error
 		}
 		cells, err := watch.Columns.Row(r)
 		if err == nil {
-			if over, _ := budget.Exceeded(l.budget, l.out.table.Columns, cells); len(over) > 0 {
+			if over, _ := budget.Exceeded(l.budget, watch.Columns.Table("watch").Columns, cells); len(over) > 0 {
 				l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, budget.Say(over)))
 			}
-			err = l.out.addRow(cells)
+			if !l.flags.causes {
+				err = l.out.addRow(cells)
+			}
 		}
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ var notTried = map[string]string{
 	"experiment all": "minutes", "merge": "the tables of shards", "kernel inspect": "a kernel's image",
 	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "kernel audit": "a kernel's image",
 	"kernel force": "a kernel's image", "kernel build": "a kernel's source", "ctl cancel": "an update that waits",
-	"ctl count": "a kernel", "calibrate": "seconds, and the table of calibrate show",
+	"ctl count": "a kernel", "kernel watch with --causes": "root, and tracefs", "calibrate": "seconds, and the table of calibrate show",
 }
 
 // TestSchemas holds what commands write as JSON against the schema that they state, as
@@ -101,7 +101,8 @@ func TestSchemas(t *testing.T) {
 	}
 	for name, all := range schemas {
 		for _, s := range all {
-			if _, not := notTried[name]; !seen[s] && !not && !strings.HasPrefix(name, "experiment ") {
+			_, not := notTried[name]
+			if _, table := notTried[strings.TrimPrefix(s.Title, "textpoke ")]; !seen[s] && !not && !table && !strings.HasPrefix(name, "experiment ") {
 				t.Errorf("%s: no output of %s was seen", name, s.Title)
 			}
 		}

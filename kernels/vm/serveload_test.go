@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,13 +21,18 @@ var kills = flag.Int("kills", 0, "how often TestServeKilled ends the server in t
 // scripted does steps in a machine, and tells what those said that say anything.
 func scripted(t *testing.T, cpus string, steps []string) []Watched {
 	t.Helper()
+	return scriptedWith(t, cpus, steps, nil)
+}
+
+func scriptedWith(t *testing.T, cpus string, steps []string, files map[string]string) []Watched {
+	t.Helper()
 	kernel, program := textpoke(t)
 	roles, err := ParseCPUs(cpus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Program: program, Repetitions: 1, Memory: 2048,
-		Actions: []string{"script:" + strings.Join(steps, ";")}})
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Program: program, Files: files, Repetitions: 1,
+		Memory: 2048, Actions: []string{"script:" + strings.Join(steps, ";")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +199,92 @@ func TestServeShares(t *testing.T) {
 		if n < ideal || 10*n > 11*ideal {
 			t.Errorf("%d functions took %d interrupts, want %d to a tenth more", functions, n, ideal)
 		}
+	}
+}
+
+// TestWatchCauses: kernel watch --causes names who changed text, the service by its client, and how often an isolated CPU
+// was interrupted for it: three rounds for a batch, twice three for a key that is switched on and off.
+func TestWatchCauses(t *testing.T) {
+	told := scripted(t, "idle=2,isolated=1", []string{
+		"start serve --machine kernel --data /data --log warn --gather 20s",
+		"until ctl enable --client base --record vfs_write --format csv",
+		"together run kernel watch --causes --for 40s --interval 500ms --metrics /metrics --format csv & " +
+			"run ctl enable --client late --record vfs_read --format csv", "show /metrics", "kill"})
+	found := false
+	for _, w := range told {
+		t.Logf("exit %d: %.2000s", w.Code, w.Text)
+		found = found || strings.Contains(w.Text, "\ntext,do_sync_core,textpoke for late,,6,3\n")
+	}
+	if !found {
+		t.Error("no three rounds of text to two CPUs, one of them isolated, by textpoke for late")
+	}
+}
+
+// TestServeReceipts compares the receipts of fifty random updates with their forecasts, in a machine that has its kernel's
+// image, on an isolated CPU, on which the server never runs: none is below its forecast, and most are equal. What is above
+// is no more than the CPU takes besides: two interrupts a second of the update.
+func TestServeReceipts(t *testing.T) {
+	kernel := os.Getenv("TEXTPOKE_KERNEL")
+	const updates = 50
+	rng := rand.New(rand.NewPCG(26, updates))
+	patterns := []string{"vfs_*", "tcp_*", "ext4_*", "kmem*", "sched_*", "dev_*", "ip_*", "do_sys*", "xfrm*", "page_*"}
+	on := make([]bool, len(patterns))
+	steps := []string{"start serve --machine kernel --data /data --log warn --kernel /vmlinuz",
+		"until ctl enable --client base --record security_file_open --format csv"}
+	for range updates {
+		i := rng.IntN(len(patterns))
+		on[i] = !on[i]
+		steps = append(steps, fmt.Sprintf("run ctl %s --client c%d --filter %s --format csv --columns all",
+			map[bool]string{true: "enable", false: "disable"}[on[i]], i, patterns[i]))
+	}
+	told := scriptedWith(t, "idle=2,isolated=1", append(steps, "kill"), map[string]string{"/vmlinuz": kernel})
+	equal := 0
+	for i, w := range told[1 : 1+updates] {
+		rows, err := csv.NewReader(strings.NewReader(w.Text)).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Fatalf("%s: %.200s", steps[2+i], w.Text)
+		}
+		cell := func(name string) string { return rows[1][slices.Index(rows[0], name)] }
+		forecast, err := strconv.Atoi(cell("forecast"))
+		each := strings.Fields(cell("taken"))
+		if err != nil || len(each) == 0 {
+			t.Errorf("%s: no receipt: %v", steps[2+i], rows[1])
+			continue
+		}
+		taken, _ := strconv.Atoi(each[len(each)-1])
+		took, _ := strconv.Atoi(cell("took_ns"))
+		switch more := taken - forecast; {
+		case more == 0:
+			equal++
+		case more < 0 || more > 1+took*2/1e9:
+			t.Errorf("%s: the isolated CPU took %d, %d are forecast, in %d ns", steps[2+i], taken, forecast, took)
+		default:
+			t.Logf("%s: %d more than the %d that are forecast, in %d ms", steps[2+i], more, forecast, took/1e6)
+		}
+	}
+	t.Logf("%d of %d are equal", equal, updates)
+	if 2*equal < updates {
+		t.Errorf("%d of %d receipts are equal to their forecast", equal, updates)
+	}
+}
+
+// TestServeHolds: a budget of the time holds on a kernel, too: what does not fit is refused, or waits until it does.
+func TestServeHolds(t *testing.T) {
+	image := os.Getenv("TEXTPOKE_KERNEL")
+	told := scriptedWith(t, "idle=2,isolated=1", []string{
+		"start serve --machine kernel --data /data --log warn --kernel /vmlinuz --budget isolated=60/20s",
+		"until ctl enable --client base --record vfs_open --format csv", // some 52 of the 60
+		"run ctl enable --client a --filter vfs_* --format csv", "run ctl enable --client b --ops event --record sched/sched_switch",
+		"run ctl enable --client b --ops event --record irq/softirq_entry --hold --format csv", "kill"},
+		map[string]string{"/vmlinuz": image})
+	for _, w := range told {
+		t.Logf("exit %d: %.300s", w.Code, w.Text)
+	}
+	if refused := told[2]; refused.Code == 0 || !strings.Contains(refused.Text, "budget") {
+		t.Errorf("not refused: %.300s", refused.Text)
+	}
+	if held := told[3]; held.Code != 0 || !strings.Contains(held.Text, "live") {
+		t.Errorf("not held until it fits: %.300s", held.Text)
 	}
 }
 

@@ -4,6 +4,5 @@
 // many there were in each interval, who sent them, and how many one CPU took.
 //
 // Nothing is asked of the machine but two readings. Where that is allowed, the
-// kernel's trace events of calls between CPUs add the names of the functions that
-// were called ([Names]).
+// kernel's trace events say why, and who sent them ([Causes]).
 package watch

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/internal/readtrace"
+	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
@@ -138,35 +139,87 @@ func TestParseCPUs(t *testing.T) {
 	}
 }
 
+// heard is the causes of a text.
+func heard(text string) (c *Causes, calls string) {
+	c = &Causes{isolated: []int{3}}
+	count := map[string]int64{}
+	c.hear([]byte(text), count)
+	return c, mostOf(count)
+}
+
 // TestCalls: what Debian's 6.12 for x86_64 recorded in an emulator with four CPUs while CPU 0 switched one static key:
-// three rounds to three CPUs each, and wakeups.
+// three rounds to three CPUs each, and wakeups. CPU 3 is isolated.
 func TestCalls(t *testing.T) {
-	f, err := os.Open("testdata/trace-6.12.txt")
+	text, err := os.ReadFile("testdata/trace-6.12.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	got, err := Calls(f)
-	if err != nil || got != "do_sync_core 9, sched_ttwu_pending 3, nohz_csd_func 2" {
-		t.Errorf("%q, %v", got, err)
+	c, calls := heard(string(text))
+	if calls != "do_sync_core 9, sched_ttwu_pending 3, nohz_csd_func 2" {
+		t.Error(calls)
+	}
+	got := map[string]int64{}
+	for _, tally := range c.Tallies() {
+		got[fmt.Sprint(tally.Kind, " ", tally.Task)] += 100*tally.Isolated + tally.Times
+	}
+	if d := cmp.Diff(map[string]int64{"text init": 309, "reschedule init": 101, "reschedule kworker/0:2": 2, "timer init": 2}, got); d != "" {
+		t.Error(d)
 	}
 }
 
-// FuzzCalls: whatever the kernel prints, each line is one call at most.
-func FuzzCalls(f *testing.F) {
-	f.Add("  sh-1  [000] d..1. 1.2: csd_queue_cpu: cpu=1 callsite=a+0x1/0x2 func=do_sync_core csd=1\n")
-	f.Add(": ipi_send_cpu: cpu=1 callsite=x callback=rcu_x+0x0/0x1")
+// TestCauses: events of every kind, in pieces that end anywhere.
+func TestCauses(t *testing.T) {
+	const text = "             a b-12      [000] d..1. 1.000001: csd_queue_cpu: cpu=3 callsite=x+0x1/0x2 func=flush_tlb_func csd=1\n" +
+		"             app-13      [001] d..1. 1.000002: csd_queue_cpu: cpu=2 callsite=x+0x1/0x2 func=ipi_mb csd=1\n" +
+		"             app-13      [001] d..1. 1.000003: ipi_send_cpu: cpu=3 callsite=x+0x1/0x2 callback=0x0\n" +
+		"             app-13      [001] d..1. 1.000004: ipi_send_cpu: cpu=3 callsite=x callback=generic_smp_call_function_single_interrupt+0x0/0x2\n" +
+		"          <idle>-0      [003] d..1. 1.000005: hrtimer_expire_entry: hrtimer=1 function=tick_nohz_handler now=7\n" +
+		"          <idle>-0      [003] d..1. 1.000006: tlb_flush: pages:1 reason:remote shootdown (1)\n" +
+		"CPU:3 [LOST 9 EVENTS]\n"
+	c := &Causes{isolated: []int{3}}
+	for part := range slices.Chunk([]byte(text), 17) {
+		c.hear(part, map[string]int64{})
+	}
+	var got []string
+	for _, tally := range c.Tallies() {
+		got = append(got, fmt.Sprint(*tally))
+	}
+	want := []string{"{{reschedule  app 13} 1 1}", "{{timer tick_nohz_handler  0} 1 1}", "{{tlb   0} 1 1}",
+		"{{tlb flush_tlb_func a b 12} 1 1}", "{{membarrier ipi_mb app 13} 1 0}"}
+	if d := cmp.Diff(want, got); d != "" || c.Lost() != 9 {
+		t.Errorf("%s, %d lost", d, c.Lost())
+	}
+}
+
+// TestCausesAreBounded: senders beyond the bound are summed up.
+func TestCausesAreBounded(t *testing.T) {
+	var c Causes
+	for pid := range 3 * mostCauses {
+		c.add(Cause{Kind: "tlb", Task: "app", PID: pid}, 0)
+	}
+	if n := len(c.Tallies()); n != mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "others"}].Times != 2*mostCauses {
+		t.Errorf("%d causes, %+v", n, c.Tallies()[0])
+	}
+}
+
+// FuzzCauses: whatever the kernel prints, each line is one cause at most.
+func FuzzCauses(f *testing.F) {
+	f.Add("           sh-1      [000] d..1. 1.200000: csd_queue_cpu: cpu=1 callsite=a+0x1/0x2 func=do_sync_core csd=1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := Calls(strings.NewReader(text))
-		if err == nil && strings.Count(got, ",") > strings.Count(text, ",")+mostCalls {
-			t.Errorf("%q of %q", got, text)
+		c, _ := heard(text)
+		sum := int64(0)
+		for _, tally := range c.Tallies() {
+			sum += tally.Times
+		}
+		if sum > int64(strings.Count(text, "\n")) {
+			t.Errorf("%d causes of %q", sum, text)
 		}
 	})
 }
 
 // TestNamesOfNoTracing: where there is no tracing, one line says so.
 func TestNamesOfNoTracing(t *testing.T) {
-	if _, err := Listen(t.TempDir()); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := Listen(tracefs.At(t.TempDir()), nil); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 }

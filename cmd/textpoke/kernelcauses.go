@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/kernels/tracefs"
+	"github.com/textpoke/textpoke/kernels/watch"
+	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/service/api"
+)
+
+// listen has causes heard. The function that ends it tells what hearing them cost.
+func (l *watching) listen(ctx context.Context) (end func() error, err error) {
+	dir, err := tracefs.Mount()
+	if err != nil {
+		return nil, fmt.Errorf("names: %w", err)
+	}
+	before, err := interrupts.Read(interrupts.ProcFile)
+	if err != nil {
+		return nil, err
+	}
+	if l.causes, err = watch.Listen(tracefs.At(dir), l.Isolated); err != nil {
+		return nil, err
+	}
+	after, err := interrupts.Read(interrupts.ProcFile)
+	if err != nil {
+		return nil, err
+	}
+	l.server.since = time.Now()
+	l.causes.Who = func(task string, pid int) string { return l.server.of(ctx, l.c, task, pid) }
+	begun := time.Now()
+	return func() error {
+		var used unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+			return err
+		}
+		cpu := time.Duration(used.Utime.Nano() + used.Stime.Nano())
+		fmt.Fprintf(l.c.streams.err, "watching cost each CPU up to %d function calls to begin, and %.1f %% of one CPU; %d events were lost\n",
+			mostCalls(before, after), 100*cpu.Seconds()/time.Since(begun).Seconds(), l.causes.Lost())
+		return l.causes.Close()
+	}, nil
+}
+
+// mostCalls is the most that rows of function calls grew on one CPU.
+func mostCalls(before, after interrupts.Snapshot) (most int64) {
+	rows, _ := interrupts.Compare(interrupts.Pair{Before: before, After: after}, interrupts.Options{}) // 0 where CPUs came
+	for _, r := range rows {
+		if r.Explained && len(r.Delta) > 0 {
+			most = max(most, slices.Max(r.Delta))
+		}
+	}
+	return most
+}
+
+// why writes the causes.
+func (l *watching) why() error {
+	for _, t := range l.causes.Tallies() {
+		cells, err := watch.CauseColumns.Row(t)
+		if err == nil {
+			err = l.out.addRow(cells)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expose writes the file of --metrics anew.
+func (l *watching) expose() error {
+	if l.flags.metrics == "" {
+		return nil
+	}
+	r := prometheus.NewRegistry()
+	labels := []string{"cause", "function", "sender", "pid"}
+	times := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "textpoke_watch_interrupts",
+		Help: "interrupts of any CPU since the watch began"}, labels)
+	isolated := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "textpoke_watch_isolated_interrupts",
+		Help: "those of isolated CPUs"}, labels)
+	r.MustRegister(times, isolated)
+	for _, t := range l.causes.Tallies() {
+		of := []string{t.Kind, t.Function, strings.ToValidUTF8(t.Task, "?"), strconv.Itoa(t.PID)}
+		times.WithLabelValues(of...).Set(float64(t.Times))
+		isolated.WithLabelValues(of...).Set(float64(t.Isolated))
+	}
+	if err := prometheus.WriteToTextfile(l.flags.metrics, r); err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
+}
+
+// serverName names threads of the server of this machine's kernel.
+type serverName struct {
+	since   time.Time // of the last reading
+	clients string    // whose updates the server has carried out since; "" while nothing asked for it
+}
+
+// of is a task's name; of a thread of the server it says for which clients.
+func (n *serverName) of(ctx context.Context, c *common, task string, pid int) string {
+	own := fmt.Sprintf("/proc/self/task/%d", pid)
+	if _, err := os.Stat(own); task != "textpoke" || err == nil || defaultServer() != unixPrefix+kernelSocket {
+		return task
+	}
+	if n.clients == "" {
+		n.clients = n.ask(ctx, c)
+	}
+	return n.clients
+}
+
+func (n *serverName) ask(ctx context.Context, c *common) string {
+	var page api.Updates
+	s, err := (&ctlFlags{common: c, server: defaultServer()}).open()
+	if err == nil {
+		err = s.ask(ctx, http.MethodGet, "/v1/updates?newest=true&limit=100", nil, &page)
+	}
+	if err != nil {
+		c.logger().Warn("the server does not say for which clients it works", zap.Error(err))
+		return "textpoke"
+	}
+	var clients []string
+	for _, u := range page.Updates {
+		if !u.Began.IsZero() && (u.Ended.IsZero() || u.Ended.After(n.since)) {
+			clients = append(clients, u.Client)
+		}
+	}
+	slices.Sort(clients)
+	return strings.TrimSuffix("textpoke for "+strings.Join(slices.Compact(clients), ", "), " for ")
+}
