@@ -89,8 +89,13 @@ func (h *Handler) streamed(w http.ResponseWriter, r *http.Request, kind string, 
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	return run(&pieces{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write})
+	text := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(text)
+	return run(&pieces{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write, text: text})
 }
+
+// buffers are kept for streams that come: a thousand a second would have the garbage collector at work all the time.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
 var errEnded = errors.New("the stream has ended")
 
@@ -99,7 +104,7 @@ type pieces struct {
 	w        http.ResponseWriter
 	out      *http.ResponseController
 	patience time.Duration
-	text     bytes.Buffer // the next
+	text     *bytes.Buffer // the next
 }
 
 // stream writes events to one reader.
@@ -127,7 +132,7 @@ func (s *stream) piece() error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&s.text, "event: gap\ndata: %s\n\n", gap)
+		fmt.Fprintf(s.text, "event: gap\ndata: %s\n\n", gap)
 	}
 	s.events = s.from.Read(s.events[:0])
 	for _, e := range s.events {

@@ -53,11 +53,11 @@ func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 		err := h.running.Load().service.Trace(ctx, client, ops, func(lines []service.Line, missed int) error {
 			out.text.Reset()
 			for i := range lines {
-				write(&out.text, &lines[i], 0)
+				write(out.text, &lines[i], 0)
 			}
 			if missed > 0 {
 				text := fmt.Sprintf("# %d lines are missing: they are read too slowly", missed)
-				write(&out.text, &service.Line{Text: text}, missed)
+				write(out.text, &service.Line{Text: text}, missed)
 			}
 			err := out.send()
 			if err != nil {
