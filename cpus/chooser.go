@@ -108,12 +108,19 @@ func (r *Random) linger(x uint64, n int) int {
 // real table.
 func (r *Random) spread(i, n uint64) int {
 	if r.sites != n {
-		r.sites, r.stride = n, n*5/8|1 // about the golden section
-		for gcd(r.stride, n) != 1 {
-			r.stride += 2
-		}
+		r.sites, r.stride = n, Stride(n)
 	}
 	return int(i * r.stride % n)
+}
+
+// Stride is about the golden section of n, and has no divisor in common with it: steps of it go through all numbers
+// below n, neighbours far from each other.
+func Stride(n uint64) uint64 {
+	stride := n*5/8 | 1
+	for gcd(stride, n) != 1 {
+		stride += 2
+	}
+	return stride
 }
 
 func gcd(a, b uint64) uint64 {

@@ -2,7 +2,10 @@
 
 package cpus
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Listener is told the steps of a machine and its patchers. The goroutine that makes a step calls
 // it when the step is over; on a live machine many goroutines call at the same time. Times are
@@ -25,61 +28,45 @@ type Listener struct {
 // Tee tells all of these listeners, in this order. It leaves nil ones out, is nil where all are,
 // and has every function otherwise.
 func Tee(all ...*Listener) *Listener {
-	var out *Listener
-	for _, l := range all {
-		if l != nil {
-			out = out.and(*l)
-		}
-	}
-	return out
-}
-
-// and is Tee of two listeners. l has every function, or none.
-func (l *Listener) and(m Listener) *Listener {
-	m.fill()
-	if l == nil {
-		return &m
+	if all = slices.DeleteFunc(slices.Clone(all), func(l *Listener) bool { return l == nil }); len(all) == 0 {
+		return nil
 	}
 	return &Listener{
 		Round: func(id uint64, from int, cause Cause, targets int, at int64) {
-			l.Round(id, from, cause, targets, at)
-			m.Round(id, from, cause, targets, at)
+			for _, l := range all {
+				if l.Round != nil {
+					l.Round(id, from, cause, targets, at)
+				}
+			}
 		},
 		Interrupt: func(id uint64, cpu int, cause Cause, from, until int64) {
-			l.Interrupt(id, cpu, cause, from, until)
-			m.Interrupt(id, cpu, cause, from, until)
+			for _, l := range all {
+				if l.Interrupt != nil {
+					l.Interrupt(id, cpu, cause, from, until)
+				}
+			}
 		},
 		Trap: func(cpu int, from, until int64, hit bool) {
-			l.Trap(cpu, from, until, hit)
-			m.Trap(cpu, from, until, hit)
+			for _, l := range all {
+				if l.Trap != nil {
+					l.Trap(cpu, from, until, hit)
+				}
+			}
 		},
 		Step: func(cpu int, name string, from, until int64) {
-			l.Step(cpu, name, from, until)
-			m.Step(cpu, name, from, until)
+			for _, l := range all {
+				if l.Step != nil {
+					l.Step(cpu, name, from, until)
+				}
+			}
 		},
 		Batch: func(at int64, fill int) {
-			l.Batch(at, fill)
-			m.Batch(at, fill)
+			for _, l := range all {
+				if l.Batch != nil {
+					l.Batch(at, fill)
+				}
+			}
 		},
-	}
-}
-
-// fill puts functions that do nothing where there are none.
-func (l *Listener) fill() {
-	if l.Round == nil {
-		l.Round = func(uint64, int, Cause, int, int64) {}
-	}
-	if l.Interrupt == nil {
-		l.Interrupt = func(uint64, int, Cause, int64, int64) {}
-	}
-	if l.Trap == nil {
-		l.Trap = func(int, int64, int64, bool) {}
-	}
-	if l.Step == nil {
-		l.Step = func(int, string, int64, int64) {}
-	}
-	if l.Batch == nil {
-		l.Batch = func(int64, int) {}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/textpoke/textpoke/cpus"
 )
 
 // Calls of traced functions.
@@ -85,10 +87,7 @@ type recentStore struct {
 // ones, as in a real table.
 func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
 	c := &calls{rng: rng, rate: rate / 1e9, weight: make([]float64, n), heat: make([]heat, n)}
-	stride := n*5/8 | 1 // about the golden section
-	for gcd(stride, n) != 1 {
-		stride += 2
-	}
+	stride := int(cpus.Stride(uint64(n)))
 	sum := 0.0
 	for rank := range n {
 		w := math.Pow(float64(rank+1), -skew)
@@ -100,13 +99,6 @@ func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
 		c.law.add(c.weight[i])
 	}
 	return c
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // anySite draws a site from the whole law.
