@@ -33,9 +33,6 @@ type action struct {
 	arg  uint8 // of drain: which store; of unpark: whose task
 }
 
-// ofPatcher tells whether a patcher makes it, who is its number then.
-func (a action) ofPatcher() bool { return a.kind == stepPatcher || a.kind == begin || a.kind == drain }
-
 // enabled appends what may happen next.
 func (w *world) enabled(list []action) []action {
 	for i := range w.m.Programs {

@@ -48,30 +48,6 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 	return s
 }
 
-// does says what an action is, in words that do not depend on who makes it.
-func (w *world) does(a action) string {
-	switch a.kind {
-	case stepPatcher:
-		p := &w.patcher[a.who]
-		if p.Between() {
-			return "chooses an update"
-		}
-		return fmt.Sprintf("is at step %d, %s", p.At+1, p.Plan[p.At])
-	case begin:
-		return "begins"
-	case drain:
-		return "has a store become visible"
-	case park:
-		return "is preempted"
-	case unpark:
-		return "goes on with a task that was preempted"
-	}
-	if c := &w.cpu[a.who]; !c.AtBorder() || c.Polled() {
-		return c.Phase.Does()
-	}
-	return "looks for interrupts"
-}
-
 // after is the state of the CPU or patcher after its action, on which two engines must agree.
 func (w *world) after(a action) string {
 	switch a.kind {

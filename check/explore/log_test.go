@@ -376,7 +376,7 @@ func TestNothingIsLeftToForget(t *testing.T) {
 					w.outdate()
 					w.forget()
 					if w.pack(words); !slices.Equal(words, e.next) {
-						t.Fatalf("%s: after %s the log holds %v, of which is left %v", name, e.w.does(e.action),
+						t.Fatalf("%s: after %s the log holds %v, of which is left %v", name, e.action.spell(e.answers()),
 							e.w.log[:e.w.logged], w.log[:w.logged])
 					}
 				}

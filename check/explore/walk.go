@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -19,7 +18,7 @@ type Move struct {
 	From, To int
 	Patcher  bool // or a CPU makes it; a store that becomes visible is the patcher's
 	Who      int
-	What     string // in words
+	What     string // as a schedule spells it
 }
 
 // ErrTooMany says that there are more states than Walk has room for.
@@ -31,11 +30,12 @@ var ErrTooMany = errors.New("too many states")
 // there are more than limit states.
 func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Moment) error, move func(Move) error) error {
 	e, n := newExpander(m, Reductions{}), m.layout.words
-	here, there := newWorld(m), newWorld(m)
+	there := newWorld(m)
+	is := &Moment{there, there, there.cpu[:], there.space[:], there.patcher[:]}
 	all := e.initial()
 	number := map[string]int{stateKey(all): 0}
 	there.unpack(all)
-	if err := at(0, &Moment{there}); err != nil {
+	if err := at(0, is); err != nil {
 		return err
 	}
 	for from := 0; from*n < len(all); from++ {
@@ -43,7 +43,6 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 			return context.Cause(ctx)
 		}
 		words := slices.Clone(all[from*n : (from+1)*n])
-		here.unpack(words)
 		var failed error
 		e.expand(words, func(found *cpus.Violation) bool {
 			if found != nil {
@@ -60,12 +59,12 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 				number[key] = to
 				all = append(all, e.next...)
 				there.unpack(e.next)
-				if failed = at(to, &Moment{there}); failed != nil {
+				if failed = at(to, is); failed != nil {
 					return false
 				}
 			}
 			a := e.action
-			failed = move(Move{From: from, To: to, Patcher: a.ofPatcher(), Who: int(a.who), What: here.does(a)})
+			failed = move(Move{From: from, To: to, Patcher: a.actor() >= MaxCPUs, Who: int(a.who), What: a.spell(e.answers())})
 			return failed == nil
 		})
 		switch {
@@ -89,14 +88,14 @@ func stateKey(words []uint64) string {
 	return string(b)
 }
 
-// Moment is one state of a model, to be looked at from outside. It lasts until the next one.
-type Moment struct{ w *world }
-
-// Shared is what CPUs share, to be read only.
-func (m *Moment) Shared() cpus.Shared { return m.w }
-
-// CPU is a CPU's own state.
-func (m *Moment) CPU(cpu int) cpus.CPU { return m.w.cpu[cpu] }
+// Moment is one state of a model, to be looked at from outside, and to be read only. It lasts until the next one.
+type Moment struct {
+	cpus.Shared
+	w        *world
+	CPUs     []cpus.CPU
+	Spaces   []cpus.Space
+	Patchers []poke.Patcher
+}
 
 // Asked is what waits in a CPU's box, if anything does; owed is how many answers it owes,
 // that one among them.
@@ -108,28 +107,11 @@ func (m *Moment) Asked(cpu int) (waits cpus.Cause, asked bool, owed int) {
 	return 0, false, owed
 }
 
-// Stopping tells whether CPUs are to stand still, Stopped whether this one does.
+// Stopping tells whether CPUs are to stand still.
 func (m *Moment) Stopping() bool { return m.w.stopping != 0 }
 
-// Stopped is the other half.
-func (m *Moment) Stopped(cpu int) bool { return m.w.stopped[cpu] }
+// Sits tells whether a patcher sits on its CPU.
+func (m *Moment) Sits(patcher int) bool { return m.w.sat[patcher] == sitting }
 
-// Space is where an isolated CPU is.
-func (m *Moment) Space(cpu int) cpus.Space { return m.w.space[cpu] }
-
-// Published tells whether handlers find a batch. References are those to it that a CPU
-// sees: the patcher's, and its handlers'.
-func (m *Moment) Published() bool { return m.w.published != 0 }
-
-// References is the other half.
+// References are those to the batch that a CPU sees: the patcher's, and its handlers'.
 func (m *Moment) References(cpu int) int { return int(*m.w.ref(cpu)) }
-
-// Entry is what handlers find about a site.
-func (m *Moment) Entry(site int) (isa.Insn, cpus.Found) {
-	return m.w.Find(m.w.m.Code.Sites[site], &cpus.Probe{})
-}
-
-// Patcher is a patcher, to be read only, and whether it sits on its CPU.
-func (m *Moment) Patcher(i int) (p *poke.Patcher, sits bool) {
-	return &m.w.patcher[i], m.w.sat[i] == sitting
-}

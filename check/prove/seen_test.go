@@ -61,8 +61,7 @@ func (e *eyes) patch(site int) poke.Patch {
 // see is a state of the explorer's machine, but for what cannot be seen.
 func (e *eyes) see(is *explore.Moment) (w whole) {
 	w = whole{}
-	p, sits := is.Patcher(0)
-	sh := is.Shared()
+	p, sits, sh := &is.Patchers[0], is.Sits(0), is.Shared
 	e.seePatcher(&w, is, p)
 	for s := range e.sites {
 		v := &w.site[s]
@@ -92,30 +91,36 @@ func (e *eyes) seePatcher(w *whole, is *explore.Moment, p *poke.Patcher) {
 		return p.Plan[id.At].Op == poke.Release
 	})
 	w.patcher[opsStates] = number(slices.IndexFunc(e.ops.list, func(states cpus.OpsStates) bool {
-		to := is.Shared().CallOps(e.site().NewOps)
+		to := is.CallOps(e.site().NewOps)
 		if released {
 			to = cpus.CalledFreed
 		}
-		return is.Shared().CallOps(e.site().OldOps) == e.table.Call(states, e.site().OldOps) &&
+		return is.CallOps(e.site().OldOps) == e.table.Call(states, e.site().OldOps) &&
 			to == e.table.Call(states, e.site().NewOps)
 	}))
-	if is.Published() {
+	if findable(is, e.model) {
 		w.patcher[published] = 1
 	}
 	refs := is.References(0)
 	for c := range e.cpus {
-		if held := e.code.Path.Holds(is.CPU(c).Phase); held && (e.refs == int3.SharedRef || e.refs == int3.PerCPU && c == 0) {
+		if held := e.code.Path.Holds(is.CPUs[c].Phase); held && (e.refs == int3.SharedRef || e.refs == int3.PerCPU && c == 0) {
 			refs--
 		}
 	}
 	w.patcher[reference] = number(refs)
 }
 
+// findable tells whether handlers find a batch.
+func findable(is *explore.Moment, m *explore.Model) bool {
+	_, found := is.Find(m.Code.Sites[0], &cpus.Probe{})
+	return found != cpus.TornDown
+}
+
 func (e *eyes) entryOf(is *explore.Moment, site int) number {
-	if !is.Published() {
+	if !findable(is, e.model) {
 		return noEntry
 	}
-	act, found := is.Entry(site)
+	act, found := is.Find(e.model.Code.Sites[site], &cpus.Probe{})
 	switch patch := e.patch(site); {
 	case found != cpus.Hit:
 		return noEntry
@@ -150,9 +155,9 @@ func (e *eyes) waiting(p *poke.Patcher, site int) (w stores) {
 
 // seeCPU is a CPU's part.
 func (e *eyes) seeCPU(w *whole, is *explore.Moment, c int) {
-	cpu, v := is.CPU(c), &w.cpu[c]
+	cpu, v := is.CPUs[c], &w.cpu[c]
 	s := int(cpu.Site)
-	switch _, now := is.Shared().Window(s, 0, nil); {
+	switch _, now := is.Window(s, 0, nil); {
 	case cpu.Promise.Seq() == 0:
 	case cpu.Promise == now:
 		cpu.Promise = promisedNow
@@ -180,15 +185,15 @@ func (e *eyes) seeCPU(w *whole, is *explore.Moment, c int) {
 	case owed > 0:
 		v[asked] = owesAnswer
 	}
-	if _, sits := is.Patcher(0); is.Stopping() && !(sits && e.model.Homes()[0] == c) {
+	if is.Stopping() && !(is.Sits(0) && e.model.Homes()[0] == c) {
 		v[stand] = toStand
-		if is.Stopped(c) {
+		if !is.Resumed(c) {
 			v[stand] = stands
 		}
 	}
-	v[space] = number(is.Space(c))
+	v[space] = number(is.Spaces[c])
 	for s := range e.sites {
-		list, _ := is.Shared().Window(s, is.CPU(c).Synced, nil)
+		list, _ := is.Window(s, is.CPUs[c].Synced, nil)
 		x := e.onlyText(e.texts[s][list[len(list)-1].Text])
 		for _, version := range slices.Backward(list[:len(list)-1]) {
 			x = e.pushed(x, e.texts[s][version.Text])

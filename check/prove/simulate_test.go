@@ -43,8 +43,7 @@ func simulate(ctx context.Context, c *closure, m *explore.Model, limit int, with
 	s.without = without
 	err := explore.Walk(ctx, m, limit, func(state int, is *explore.Moment) error {
 		s.states, s.moves = append(s.states, s.see(is)), append(s.moves, nil)
-		p, _ := is.Patcher(0)
-		s.where = append(s.where, s.progressOf(p))
+		s.where = append(s.where, s.progressOf(&is.Patchers[0]))
 		return nil
 	}, func(mv explore.Move) error {
 		s.moves[mv.From] = append(s.moves[mv.From], mv)
@@ -94,12 +93,12 @@ func (s *simulation) run() error {
 			s.steps++
 			to := s.follow(sets(from.set), mv)
 			if len(to) == 0 {
-				return fmt.Errorf("state %d: %d %s: no step of the certificate does so: %s", mv.From, mv.Who, mv.What,
+				return fmt.Errorf("state %d: %s: no step of the certificate does so: %s", mv.From, mv.What,
 					s.difference(&s.states[mv.From], &s.states[mv.To]))
 			}
 			for i := range to {
 				if err := s.inside(&to[i]); err != nil {
-					return fmt.Errorf("behind %d, which %s: %w", mv.Who, mv.What, err)
+					return fmt.Errorf("behind %s: %w", mv.What, err)
 				}
 			}
 			if next := (pair{mv.To, key(to)}); !seen[next] {
