@@ -26,17 +26,11 @@ type Facts struct {
 	Mechanisms  map[string]image.Mechanism
 	Unknown     map[string]string         // mechanisms that are not understood, and why
 	Keys        map[string]int            // branches of static keys
-	Calls       map[string]StaticCall     // static calls
+	Calls       map[string]image.Call     // static calls
 	Tracepoints map[string]TracepointFact // by name
 	Events      []image.Event
 	Recorder    []string // tracepoints that recording of command lines hooks
 	Unnamed     bool     // keys have no names
-}
-
-// StaticCall is what changes with a static call.
-type StaticCall struct {
-	Trampoline bool
-	Sites      int
 }
 
 // TracepointFact is what changes with a tracepoint besides its static call.
@@ -54,7 +48,7 @@ var recorders = []string{"tracing_sched_register", "tracing_start_sched_switch",
 func FromImage(img *image.Kernel) (*Kernel, error) {
 	f := &Facts{
 		Hash: img.Hash, Mechanisms: map[string]image.Mechanism{}, Unknown: map[string]string{}, Keys: map[string]int{},
-		Calls: map[string]StaticCall{}, Tracepoints: map[string]TracepointFact{}, Events: img.Events,
+		Calls: map[string]image.Call{}, Tracepoints: map[string]TracepointFact{}, Events: img.Events,
 		Unnamed: img.Unnamed(),
 	}
 	found, unknown := img.Mechanisms()
@@ -70,7 +64,7 @@ func FromImage(img *image.Kernel) (*Kernel, error) {
 		f.Keys[names[key]] += len(branches)
 	}
 	for _, c := range img.StaticCalls() {
-		f.Calls[c.Name] = StaticCall{c.Trampoline, c.Sites}
+		f.Calls[c.Name] = c
 	}
 	for _, tp := range img.Tracepoints() {
 		t := TracepointFact{Branches: len(img.Keys.Branches[tp.Key])}
@@ -287,7 +281,7 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 		return nil, err
 	}
 	f := &Facts{Mechanisms: map[string]image.Mechanism{}, Unknown: map[string]string{}, Keys: map[string]int{},
-		Calls: map[string]StaticCall{}, Tracepoints: map[string]TracepointFact{}}
+		Calls: map[string]image.Call{}, Tracepoints: map[string]TracepointFact{}}
 	about := map[string]string{}
 	var named []records.Raw
 	for _, l := range lines {
@@ -310,7 +304,7 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 		case "tracepoint":
 			f.Tracepoints[l.Name] = TracepointFact{l.Count, strings.Fields(l.Detail)}
 		case "call":
-			f.Calls[l.Name] = StaticCall{l.Detail != "", l.Count}
+			f.Calls[l.Name] = image.Call{Name: l.Name, Trampoline: l.Detail != "", Sites: l.Count}
 		case "key":
 			f.Keys[l.Name] = l.Count
 		case "event":

@@ -33,7 +33,7 @@ func TestFromImage(t *testing.T) {
 		if !maps.Equal(f.Keys, map[string]int{"__tracepoint_a_point+0x8": 2}) {
 			t.Errorf("%s: keys %v", what, f.Keys)
 		}
-		if !maps.Equal(f.Calls, map[string]StaticCall{"tp_func_a_point": {true, 1}}) {
+		if !maps.Equal(f.Calls, map[string]image.Call{"tp_func_a_point": {Name: "tp_func_a_point", Trampoline: true, Sites: 1}}) {
 			t.Errorf("%s: static calls %v", what, f.Calls)
 		}
 		if tp := f.Tracepoints["a_point"]; len(f.Tracepoints) != 1 || tp.Branches != 2 || len(tp.Switches) != 0 {

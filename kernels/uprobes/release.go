@@ -5,7 +5,6 @@ package uprobes
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -122,18 +121,9 @@ func (l *line) nop() int {
 
 // parseRelease reads the numbers that a release begins with.
 func parseRelease(name string) (r release, err error) {
-	numbers := name
-	if i := strings.IndexFunc(name, func(c rune) bool { return c != '.' && (c < '0' || c > '9') }); i >= 0 {
-		numbers = name[:i]
-	}
-	parts := strings.Split(strings.TrimSuffix(numbers, "."), ".")
-	if len(parts) < 2 {
-		return r, fmt.Errorf("release %q: want two or three numbers, such as 6.18 or 7.1.9", name)
-	}
-	for i, p := range parts[:min(len(parts), len(r))] {
-		if r[i], err = strconv.Atoi(p); err != nil || r[i] >= last {
-			return r, fmt.Errorf("release %q: want two or three numbers, such as 6.18 or 7.1.9", name)
-		}
+	n, _ := fmt.Sscanf(name, "%d.%d.%d", &r[0], &r[1], &r[2])
+	if n < 2 || slices.Min(r[:]) < 0 || slices.Max(r[:]) >= last {
+		return release{}, fmt.Errorf("release %q: want two or three numbers, such as 6.18 or 7.1.9", name)
 	}
 	return r, nil
 }
