@@ -61,13 +61,20 @@ func TestWhy(t *testing.T) {
 		{"instance", 47, 47, 5, ""}, {"instance", 49, 47, 5, Pages}, {"instance", 53, 47, 5, Unknown},
 		{"fentry", 17, 10, 0, Unknown}, {"fentry", 12, 11, 2, Pages},
 		{"fentry", 10, 11, 2, Shared}, {"fentry", 9, 11, 2, Unknown},
-		{"module-load:dummy.ko", 18, 6, 3, Pages}, {"module-load:dummy.ko", 24, 6, 3, Unknown},
+		{"module-load:dummy.ko", 18, 6, 3, Pages}, {"module-load:dummy.ko", 27, 6, 3, Unknown},
 		{"module-load:dummy.ko", 18, 6, 0, Unknown},
 	} {
-		s := Summary{Action: c.action, Quietest: c.quietest, Most: 60, Receivers: 3, Predicted: c.predicted, Flushes: c.flush,
-			Compared: true}
+		s := Summary{Action: c.action, Quietest: c.quietest, Least: int(c.quietest), Most: 60, Receivers: 3,
+			Predicted: c.predicted, Flushes: c.flush, Compared: true}
 		if got := s.Why(); got != c.want {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+	// 34 are predicted and 41 to 44 counted, on a busy machine: the least is 7 beyond.
+	for idle, want := range map[float64]string{7: Background, 6: Unknown} {
+		s := Summary{Quietest: 42, Least: 41, Most: 55, Receivers: 2, Predicted: 34, Idle: idle, Compared: true}
+		if got := s.Why(); got != want {
+			t.Errorf("idle %g: %q, want %q", idle, got, want)
 		}
 	}
 	if got := asMeasured("module-load:/lib/modules/x/dummy.ko.xz"); got != "module-load:dummy.ko" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,12 +30,16 @@ func together(arg string) (*action, error) {
 	}
 	nothing := func() error { return nil }
 	return &action{on: nothing, off: nothing, prepare: func() error {
+		runtime.LockOSThread()                       // CPUs are a thread's
+		_ = write(tracing+"options/record-cmd", "0") // what an event changes then is its own
 		for i, name := range names[1:] {
 			if name == "" {
 				continue
 			}
-			pid, err := another("switch", fmt.Sprint((i+1)%2)+" "+name)
-			if err != nil {
+			cpu := (i + 1) % 2
+			_ = pin(cpu) // so that it also starts there; a CPU that is down it waits for
+			pid, err := another("switch", fmt.Sprint(cpu)+" "+name)
+			if err := errors.Join(err, pin(0)); err != nil {
 				return err
 			}
 			defer func() {
@@ -228,7 +233,8 @@ func splats() {
 	}
 	for _, mark := range []string{"WARNING: ", "BUG: ", "INFO: ", "kernel BUG at", "Oops: "} {
 		if at := strings.Index(string(log[:n]), mark); at >= 0 {
-			const most = 8192
+			const consoleOff, most = 6, 8192 // SYSLOG_ACTION_CONSOLE_OFF: what the kernel prints would part the line
+			_, _ = syscall.Klogctl(consoleOff, nil)
 			say("splat", string(log[at:min(n, at+most)]))
 			return
 		}
