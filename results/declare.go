@@ -5,6 +5,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"go/token"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,11 +140,16 @@ func kindOf(t reflect.Type) Kind {
 func At[R any](path string) (to func(R) reflect.Value, t reflect.Type, err error) {
 	t = reflect.TypeFor[R]()
 	var steps []step
+	shown := true // what is not exported can be read, and none of its methods called
 	for name := range strings.SplitSeq(path, ".") {
-		s, next, err := stepTo(t, name)
+		s, next, field, err := stepTo(t, name)
+		if err == nil && !shown && field == nil {
+			err = fmt.Errorf("a method of what is not exported: %s", name)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
+		shown = shown && (field == nil || field.IsExported())
 		steps, t = append(steps, s), next
 	}
 	return func(r R) reflect.Value {
@@ -180,7 +186,8 @@ func methodsOf(t reflect.Type) map[string]int {
 	return own
 }
 
-func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
+// stepTo finds the step to a method or a field, which is nil for a method.
+func stepTo(t reflect.Type, name string) (step, reflect.Type, *reflect.StructField, error) {
 	for _, of := range []reflect.Type{t, reflect.PointerTo(t)} {
 		i, ok := methodsOf(of)[strings.ToLower(name)]
 		if !ok {
@@ -194,18 +201,21 @@ func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
 				return reflect.Value{}
 			}
 			return v.Method(i).Call(nil)[0]
-		}, of.Method(i).Type.Out(0), nil
+		}, of.Method(i).Type.Out(0), nil, nil
 	}
 	st, pointer := t, t.Kind() == reflect.Pointer
 	if pointer {
 		st = t.Elem()
 	}
 	if st.Kind() != reflect.Struct {
-		return nil, nil, fmt.Errorf("%v has no %s", t, name)
+		return nil, nil, nil, fmt.Errorf("%v has no %s", t, name)
 	}
-	field, ok := st.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	field, ok := st.FieldByNameFunc(func(s string) bool { return token.IsExported(s) && strings.EqualFold(s, name) })
 	if !ok {
-		return nil, nil, fmt.Errorf("%v has no %s", t, name)
+		field, ok = st.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	}
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("%v has no %s", t, name)
 	}
 	return func(v reflect.Value) reflect.Value {
 		if pointer {
@@ -219,7 +229,7 @@ func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
 			return reflect.Value{} // an embedded pointer is nil
 		}
 		return inner
-	}, field.Type, nil
+	}, field.Type, &field, nil
 }
 
 // CellAt is a value as a cell of a kind holds it: numbers without their types, and texts of what has a name. It is empty

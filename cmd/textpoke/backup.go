@@ -71,14 +71,9 @@ func (c *common) copied(file string, err error, made string) error {
 }
 
 // partColumns are what serve --verify prints.
-var partColumns = results.Columns[journal.Part]{
-	{Name: "part", Doc: "of what the directory holds", Cell: func(p journal.Part) any { return p.Name }},
-	{Name: "rows", Kind: results.Integer,
-		Doc: "in it, or frames that the head knows of", Cell: func(p journal.Part) any { return p.Rows }},
-	{Name: "sound", Kind: results.Boolean,
-		Doc: "whether all of it is as it was written", Cell: func(p journal.Part) any { return p.Wrong == "" }},
-	{Name: "wrong", Doc: "what is not", Cell: func(p journal.Part) any { return p.Wrong }},
-}
+var partColumns = results.Declare(declared, "part", map[string]func(journal.Part) any{
+	"sound": func(p journal.Part) any { return p.Wrong == "" },
+})
 
 // verify says what of a directory is sound.
 func (s *serveFlags) verifyData(ctx context.Context) error {

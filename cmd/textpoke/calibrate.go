@@ -188,28 +188,9 @@ func (c *common) listQuantities(cal *calibration.Calibration) {
 // quantityColumns are the columns of a calibration's quantities, each in the unit that
 // it is kept in.
 func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.Entry] {
-	bounded := func(e calibration.Entry) bool { return e.Bounded() }
-	return slices.Concat(
-		results.Columns[calibration.Entry]{
-			{Name: "calibration", Doc: "its name", Cell: func(calibration.Entry) any { return cal.Name }},
-			{Name: "quantity", Doc: "as files call it", Cell: func(e calibration.Entry) any { return e.Quantity.Name }},
-			{Name: "value", Kind: results.Number,
-				Doc: "of it", Cell: func(e calibration.Entry) any { return e.Value }},
-			{Name: "unit", Doc: "ns, per_s or number",
-				Cell: func(e calibration.Entry) any { return string(e.Quantity.Unit) }},
-		},
-		results.Columns[calibration.Entry]{
-			{Name: "low", Kind: results.Number, Doc: "lower end of the interval; empty where nothing is known of it",
-				Cell: func(e calibration.Entry) any { return e.Low }},
-			{Name: "high", Kind: results.Number,
-				Doc: "upper end", Cell: func(e calibration.Entry) any { return e.High }},
-		}.When(bounded),
-		results.Columns[calibration.Entry]{
-			{Name: "basis", Doc: "how it is known: published, derived, measured, assumed",
-				Cell: func(e calibration.Entry) any { return string(e.Basis) }},
-			{Name: "meaning", Doc: "what it is", Cell: func(e calibration.Entry) any { return e.Quantity.Doc }},
-		},
-	)
+	return results.Declare(declared, "quantity", map[string]func(calibration.Entry) any{
+		"calibration": func(calibration.Entry) any { return cal.Name },
+	})
 }
 
 func calibrateShow(c *common) *cobra.Command {
@@ -248,36 +229,19 @@ func calibrateList(c *common) *cobra.Command {
 // ranged is a calibration in the list, with the range of a round to all CPUs but one.
 type ranged struct {
 	*calibration.Calibration
-	round calibration.Spread
+	Round calibration.Spread
 }
 
 // listSeed draws the ranges of the list: always the same.
 const listSeed = 1
 
 // calibrationColumns are the columns of the list of built-in calibrations.
-var calibrationColumns = results.Columns[ranged]{
-	{Name: "name", Doc: "for --calibration", Cell: func(l ranged) any { return l.Name }},
-	{Name: "arch", Doc: "instruction set", Cell: func(l ranged) any { return l.Arch }},
-	{Name: "cpus", Kind: results.Integer, Doc: "logical CPUs", Cell: func(l ranged) any { return l.CPUs }},
-	{Name: "round_ns", Kind: results.Number, Doc: "mean of a round to all CPUs but one, modelled from the quantities",
-		Cell: func(l ranged) any { return l.round.Likely }},
-	{Name: "round_low_ns", Kind: results.Number,
-		Doc:  "lower end of it, over the intervals of the quantities, modelled",
-		Cell: func(l ranged) any { return l.round.Low }},
-	{Name: "round_high_ns", Kind: results.Number,
-		Doc: "upper end of it", Cell: func(l ranged) any { return l.round.High }},
-	{Name: "round_hangs_on", Doc: "quantity on which that range hangs most",
-		Cell: func(l ranged) any { return l.round.On() }},
-	{Name: "published", Kind: results.Integer,
-		Doc: "quantities that stand in a source like that", Cell: known(calibration.Published)},
-	{Name: "derived", Kind: results.Integer,
-		Doc: "quantities that were computed from such", Cell: known(calibration.Derived)},
-	{Name: "measured", Kind: results.Integer,
-		Doc: "quantities that textpoke calibrate measured", Cell: known(calibration.Measured)},
-	{Name: "assumed", Kind: results.Integer,
-		Doc: "quantities of which an order of magnitude was assumed", Cell: known(calibration.Assumed)},
-	{Name: "machine", Doc: "which one it is", Cell: func(l ranged) any { return l.Machine }},
-}
+var calibrationColumns = results.Declare(declared, "calibration", map[string]func(ranged) any{
+	"published": known(calibration.Published),
+	"derived":   known(calibration.Derived),
+	"measured":  known(calibration.Measured),
+	"assumed":   known(calibration.Assumed),
+})
 
 // known counts the quantities that are known in one way.
 func known(how calibration.Basis) func(ranged) any {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,52 +41,14 @@ func ctlCommand(c *common) *cobra.Command {
 }
 
 // updateColumns are the columns of updates.
-var updateColumns = slices.Concat(
-	results.Columns[api.Update]{
-		{Name: "id", Kind: results.Integer, Doc: "of the update", Cell: func(u api.Update) any { return u.ID }},
-		{Name: "client", Doc: "who asked for it", Cell: func(u api.Update) any { return u.Client }},
-		{Name: "ops", Doc: "the tracer that the records are for", Cell: func(u api.Update) any { return u.Ops }},
-		{Name: "direction", Doc: "enable or disable", Cell: func(u api.Update) any { return directionName(u.Enable) }},
-		{Name: "records", Kind: results.Integer,
-			Doc: "how many it is about", Cell: func(u api.Update) any { return u.Records }},
-		{Name: "state", Doc: "queued, held, running, live, failed, cancelled or expired",
-			Cell: func(u api.Update) any { return u.State }},
-		{Name: "batch", Kind: results.Integer,
-			Doc:  "the merged update of the machine that carried it out; several share one",
-			Cell: func(u api.Update) any { return results.If(u.Batch != 0, u.Batch) }},
-		{Name: "phase", Doc: "what the machine is doing for it",
-			Cell: func(u api.Update) any { return results.OrEmpty(u.Phase) }},
-		{Name: "key", Doc: "the client's own, for asking again without doing it twice", Detail: true,
-			Cell: func(u api.Update) any { return results.OrEmpty(u.Key) }},
-		{Name: "submitted", Doc: "when it was accepted (RFC 3339)", Detail: true,
-			Cell: func(u api.Update) any { return u.Submitted.Format(time.RFC3339Nano) }},
-	},
-	results.Columns[api.Update]{
-		{Name: "waited_ns", Kind: results.Integer, Doc: "until it began",
-			Cell: func(u api.Update) any { return u.Began.Sub(u.Submitted).Nanoseconds() }},
-		{Name: "took_ns", Kind: results.Integer, Doc: "from then until it ended",
-			Cell: func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) }},
-	}.When(func(u api.Update) bool { return !u.Began.IsZero() }),
-	results.Columns[api.Update]{
-		{Name: "forecast", Kind: results.Integer,
-			Doc: "function call interrupts that each CPU but the patcher's was to take, by the kernel's image",
-			Cell: func(u api.Update) any {
-				if u.Receipt == nil || u.Receipt.Forecast == nil {
-					return results.Empty
-				}
-				return u.Receipt.Forecast.Interrupts
-			}},
-		{Name: "taken", Doc: "those that each CPU took meanwhile, from any sender, by CPU from the first that is online",
-			Cell: takenBy},
-	}.When(func(u api.Update) bool { return u.Receipt != nil }),
-	results.Columns[api.Update]{
-		{Name: "fits", Doc: "when it fits into the budget that it waits for (RFC 3339)",
-			Cell: func(u api.Update) any { return u.Fits.Format(time.RFC3339) }},
-	}.When(func(u api.Update) bool { return !u.Fits.IsZero() }),
-	results.Columns[api.Update]{
-		{Name: "error", Doc: "why it failed", Cell: func(u api.Update) any { return results.OrEmpty(u.Error) }},
-	},
-)
+var updateColumns = results.Declare(declared, "update", map[string]func(api.Update) any{
+	"direction": func(u api.Update) any { return directionName(u.Enable) },
+	"submitted": func(u api.Update) any { return u.Submitted.Format(time.RFC3339Nano) },
+	"waited_ns": func(u api.Update) any { return u.Began.Sub(u.Submitted).Nanoseconds() },
+	"took_ns":   func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) },
+	"fits":      func(u api.Update) any { return u.Fits.Format(time.RFC3339) },
+	"taken":     takenBy,
+})
 
 // takenBy is what CPUs took while an update was carried out.
 func takenBy(u api.Update) any {

@@ -25,18 +25,7 @@ import (
 
 // ctlCPUColumns are the columns of the machine's CPUs.
 var ctlCPUColumns = slices.Concat(
-	results.Columns[api.CPU]{
-		{Name: "cpu", Kind: results.Integer, Doc: "its number", Cell: func(c api.CPU) any { return c.ID }},
-		{Name: "role", Doc: "what it does", Cell: func(c api.CPU) any { return c.Role }},
-		{Name: "online", Kind: results.Boolean,
-			Doc: "whether it is plugged in", Cell: func(c api.CPU) any { return c.Online }},
-		{Name: "rounds_sent", Kind: results.Integer, Doc: "requests to all others that it sent",
-			Cell: func(c api.CPU) any { return c.RoundsSent }},
-		{Name: "traps", Kind: results.Integer,
-			Doc: "breakpoints that it ran into", Cell: func(c api.CPU) any { return c.Traps }},
-		{Name: "calls", Kind: results.Integer,
-			Doc: "calls of the tracer that it made", Cell: func(c api.CPU) any { return c.Calls }},
-	},
+	results.Declare[api.CPU](declared, "ctlcpu", nil),
 	takenColumns(),
 )
 

@@ -112,15 +112,9 @@ type counted struct {
 	length     time.Duration
 }
 
-var countedColumns = results.Columns[counted]{
-	{Name: "kind", Doc: "function, graph or event", Cell: func(c counted) any { return c.Kind }},
-	{Name: "name", Doc: "of the function or event; lost: what the kernel overwrote, of any client's, or was read too " +
-		"slowly",
-		Cell: func(c counted) any { return c.Name }},
-	{Name: "calls", Kind: results.Integer, Doc: "that were told", Cell: func(c counted) any { return c.Calls }},
-	{Name: "calls_per_s", Kind: results.Number, Doc: "the same in a second",
-		Cell: func(c counted) any { return float64(c.Calls) / c.length.Seconds() }},
-}
+var countedColumns = results.Declare(declared, "counted", map[string]func(counted) any{
+	"calls_per_s": func(c counted) any { return float64(c.Calls) / c.length.Seconds() },
+})
 
 // ctlCount counts the lines of a trace.
 func ctlCount(f *ctlFlags) *cobra.Command {

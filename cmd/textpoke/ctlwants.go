@@ -16,15 +16,11 @@ import (
 )
 
 // wantColumns are the columns of what is wanted.
-var wantColumns = results.Columns[api.Want]{
-	{Name: "client", Doc: "who wants it", Cell: func(w api.Want) any { return w.Client }},
-	{Name: "ops", Doc: "the tracer that the records are for", Cell: func(w api.Want) any { return w.Ops }},
-	{Name: "records", Kind: results.Integer, Doc: "how many", Cell: func(w api.Want) any { return w.Records }},
-	{Name: "until", Doc: "when its lease is over (RFC 3339)", Cell: func(w api.Want) any {
+var wantColumns = results.Declare(declared, "want", map[string]func(api.Want) any{
+	"until": func(w api.Want) any {
 		return results.If(w.Lease > 0, w.Until.Format(time.RFC3339))
-	}},
-	{Name: "etag", Doc: "another one for each set of records", Detail: true, Cell: func(w api.Want) any { return w.ETag }},
-}
+	},
+})
 
 // ctlWants says who wants a record, or what a client wants.
 func ctlWants(f *ctlFlags) *cobra.Command {
@@ -99,19 +95,7 @@ func ctlRenew(f *ctlFlags) *cobra.Command {
 }
 
 // updatePlanColumns are the columns of what an update would cost.
-var updatePlanColumns = results.Columns[api.Plan]{
-	{Name: "records", Kind: results.Integer, Doc: "that it is about", Cell: func(p api.Plan) any { return p.Records }},
-	{Name: "changes", Kind: results.Integer, Doc: "records that would be switched", Cell: func(p api.Plan) any { return p.Changes }},
-	{Name: "others", Kind: results.Integer, Doc: "clients and ops, beside its own, that want any of the records",
-		Cell: func(p api.Plan) any { return p.Others }},
-	{Name: "waiting", Kind: results.Integer, Doc: "updates on their way, with which it may share an update of the text",
-		Cell: func(p api.Plan) any { return p.Waiting }},
-	{Name: "flushes", Kind: results.Integer, Doc: "of the vector", Cell: func(p api.Plan) any { return p.Flushes }},
-	{Name: "rounds", Kind: results.Integer, Doc: "of interrupts, if it came alone", Cell: func(p api.Plan) any { return p.Rounds }},
-	{Name: "ipis", Kind: results.Integer, Doc: "that all CPUs would take", Cell: func(p api.Plan) any { return p.IPIs }},
-	{Name: "ipis_per_cpu", Kind: results.Integer, Doc: "that each CPU but the patcher's would take",
-		Cell: func(p api.Plan) any { return p.IPIsPerCPU }},
-}
+var updatePlanColumns = results.Declare[api.Plan](declared, "updateplan", nil)
 
 // ctlPlan says what an update would cost.
 func ctlPlan(f *ctlFlags) *cobra.Command {

@@ -22,15 +22,10 @@ import (
 )
 
 // triedColumns are the columns of what became of all experiments.
-var triedColumns = results.Columns[tried]{
-	{Name: "name", Doc: "the experiment, and the directory that its files are in",
-		Cell: func(t tried) any { return t.Name }},
-	{Name: "complete", Kind: results.Boolean,
-		Doc: "whether it was carried through", Cell: func(t tried) any { return t.err == nil }},
-	{Name: "as_it_must_be", Kind: results.Boolean, Doc: "whether nothing came out that must not",
-		Cell: func(t tried) any { return t.answer.No == nil }},
-	{Name: "answer", Doc: "the answer in one line", Cell: func(t tried) any { return t.answer.Headline }},
-}
+var triedColumns = results.Declare(declared, "tried", map[string]func(tried) any{
+	"complete":      func(t tried) any { return t.err == nil },
+	"as_it_must_be": func(t tried) any { return t.answer.No == nil },
+})
 
 // tried is an experiment that was begun.
 type tried struct {

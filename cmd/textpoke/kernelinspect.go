@@ -65,10 +65,10 @@ func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) erro
 		return err
 	}
 	if f.records != "" {
-		if i.table == nil {
+		if i.Table == nil {
 			return fmt.Errorf("--records: there is no table of the records of %s", name)
 		}
-		if err := writeTable(f.records, i.table); err != nil {
+		if err := writeTable(f.records, i.Table); err != nil {
 			return fmt.Errorf("--records: %w", err)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) erro
 	}
 	switch {
 	case f.modules != "":
-		modules, err := modulesIn(f.modules, i.arch)
+		modules, err := modulesIn(f.modules, i.Arch)
 		if err != nil {
 			return fmt.Errorf("--modules: %w", err)
 		}
@@ -117,22 +117,9 @@ func modulesIn(dir, arch string) (out []*image.Module, err error) {
 }
 
 // moduleColumns are the columns of what modules hold.
-var moduleColumns = results.Columns[*image.Module]{
-	{Name: "module", Doc: "the file's name", Cell: func(m *image.Module) any { return m.Name }},
-	{Name: "records", Kind: results.Integer,
-		Doc: "patchable call sites", Cell: func(m *image.Module) any { return m.Records }},
-	{Name: "static_call_sites", Kind: results.Integer, Doc: "each is patched by itself when the module is loaded",
-		Cell: func(m *image.Module) any { return m.Sites }},
-	{
-		Name: "init_sites", Kind: results.Integer,
-		Doc:  "of them, in text that is thrown away",
-		Cell: func(m *image.Module) any { return m.SitesInit },
-	},
-	{Name: "branches", Kind: results.Integer,
-		Doc: "of static keys", Cell: func(m *image.Module) any { return m.Branches }},
-	{Name: "foreign_keys", Kind: results.Integer, Doc: "static keys that are not the module's own",
-		Cell: func(m *image.Module) any { return len(m.Keys) }},
-}
+var moduleColumns = results.Declare(declared, "module", map[string]func(*image.Module) any{
+	"foreign_keys": func(m *image.Module) any { return len(m.Keys) },
+})
 
 // writeTable writes records into a file that is whole, or not there.
 func writeTable(path string, t *records.Table) error {
@@ -145,12 +132,12 @@ func writeTable(path string, t *records.Table) error {
 
 // inspected is a kernel and its table of records.
 type inspected struct {
-	*image.Kernel        // nil where only what is kept of the image is there
-	table                *records.Table
-	arch, name, protocol string
-	slots                int // 0 where they are unknown or there are none
-	facts                func() (*ledger.Kernel, error)
-	evidence             func() []mechanism
+	*image.Kernel           // nil where only what is kept of the image is there
+	Table                   *records.Table
+	Arch, Release, Protocol string
+	Slots                   int // 0 where they are unknown or there are none
+	facts                   func() (*ledger.Kernel, error)
+	evidence                func() []mechanism
 }
 
 // inspected opens an image, or a built-in kernel.
@@ -178,10 +165,10 @@ func (c *common) inspected(ctx context.Context, name string, f *inspectFlags) (*
 	if n == image.Unlimited {
 		n = 0
 	}
-	i := &inspected{Kernel: k, arch: k.Arch.Name, name: k.Release, protocol: k.Protocol(), slots: n,
+	i := &inspected{Kernel: k, Arch: k.Arch.Name, Release: k.Release, Protocol: k.Protocol(), Slots: n,
 		facts:    func() (*ledger.Kernel, error) { return ledger.FromImage(k) },
 		evidence: func() []mechanism { return evidenceOf(k) }}
-	i.table, err = k.Table()
+	i.Table, err = k.Table()
 	return i, err
 }
 
@@ -191,7 +178,7 @@ func inspectedKnown(ctx context.Context, name string) (*inspected, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &inspected{arch: k.Arch, name: k.Release, protocol: k.Protocol, slots: k.Facts.Mechanisms[image.BatchSlots].Value,
+	i := &inspected{Arch: k.Arch, Release: k.Release, Protocol: k.Protocol, Slots: k.Facts.Mechanisms[image.BatchSlots].Value,
 		facts: func() (*ledger.Kernel, error) { return k, nil },
 		evidence: func() (all []mechanism) {
 			for _, name := range slices.Sorted(maps.Keys(k.Facts.Mechanisms)) {
@@ -204,65 +191,23 @@ func inspectedKnown(ctx context.Context, name string) (*inspected, error) {
 			return all
 		}}
 	if k.Table != "" {
-		i.table, err = records.Open(ctx, k.Table, records.Options{})
+		i.Table, err = records.Open(ctx, k.Table, records.Options{})
 	}
 	return i, err
 }
 
 // imageColumns are the columns of what an image holds.
-var imageColumns = slices.Concat(
-	results.Columns[*inspected]{
-		{Name: "arch", Doc: "instruction set", Cell: func(i *inspected) any { return i.arch }},
-		{Name: "release", Doc: "as uname -r has it", Cell: func(i *inspected) any { return i.name }},
-	},
-	results.Columns[*inspected]{
-		{Name: "records", Kind: results.Integer,
-			Doc: "patchable call sites, after boot", Cell: func(i *inspected) any { return i.table.Len() }},
-		{Name: "groups", Kind: results.Integer, Doc: "runs of records that are sorted inside",
-			Cell: func(i *inspected) any { return len(i.table.Groups()) }},
-	}.When(func(i *inspected) bool { return i.table != nil }),
-	results.Columns[*inspected]{
-		{Name: "init_records", Kind: results.Integer, Doc: "in text that is thrown away after boot",
-			Cell: func(i *inspected) any { return i.Records.Init }},
-		{Name: "invalid_records", Kind: results.Integer, Doc: "of weak functions that lost: never patched",
-			Cell: func(i *inspected) any { return i.Records.Invalid + i.Records.Empty }},
-		{Name: "static_keys", Kind: results.Integer, Doc: "with branches in text that stays",
-			Cell: func(i *inspected) any { return len(i.Keys.Branches) }},
-		{Name: "static_call_sites", Kind: results.Integer, Doc: "in text that stays",
-			Cell: func(i *inspected) any { return i.Sites.Entries - i.Sites.Init }},
-		{Name: "trace_events", Kind: results.Integer,
-			Doc: "in the core kernel", Cell: func(i *inspected) any { return len(i.Events) }},
-		{Name: "call_ops", Kind: results.Boolean, Doc: "each record has a literal that names its ops",
-			Cell: func(i *inspected) any { return i.CallOps() }},
-		{Name: "direct_calls", Kind: results.Boolean, Doc: "functions can be attached to without the common entry",
-			Cell: func(i *inspected) any { return i.Direct() }},
-		{Name: "bti", Kind: results.Boolean,
-			Doc: "most functions begin with a landing pad", Cell: func(i *inspected) any { return i.Records.LandingPads() }},
-		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
-			Cell: func(i *inspected) any { return results.OrEmpty(i.preempt()) }},
-	}.When(func(i *inspected) bool { return i.Kernel != nil }),
-	results.Columns[*inspected]{
-		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
-			Cell: func(i *inspected) any { return results.OrEmpty(i.protocol) }},
-		{Name: "slots", Kind: results.Integer,
-			Doc:  "of the vector of patches; empty where there is none, the image does not say, or it grows",
-			Cell: func(i *inspected) any { return results.If(i.slots > 0, i.slots) }},
-	},
-	results.Columns[*inspected]{
-		{
-			Name:   "form",
-			Detail: true,
-			Doc:    "how it was packed, from the outside in",
-			Cell:   func(i *inspected) any { return i.Form },
-		},
-		{Name: "symbols", Kind: results.Integer,
-			Detail: true, Doc: "that the image names", Cell: func(i *inspected) any { return len(i.All) }},
-		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i *inspected) any { return i.Layout }},
-		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i *inspected) any { return i.Hash }},
-		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
-			Cell: func(i *inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
-	}.When(func(i *inspected) bool { return i.Kernel != nil }),
-)
+var imageColumns = results.Declare(declared, "image", map[string]func(*inspected) any{
+	"records":           func(i *inspected) any { return i.Table.Len() },
+	"groups":            func(i *inspected) any { return len(i.Table.Groups()) },
+	"invalid_records":   func(i *inspected) any { return i.Records.Invalid + i.Records.Empty },
+	"static_keys":       func(i *inspected) any { return len(i.Keys.Branches) },
+	"static_call_sites": func(i *inspected) any { return i.Sites.Entries - i.Sites.Init },
+	"trace_events":      func(i *inspected) any { return len(i.Events) },
+	"preempt":           func(i *inspected) any { return results.OrEmpty(i.preempt()) },
+	"symbols":           func(i *inspected) any { return len(i.All) },
+	"notes":             func(i *inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) },
+})
 
 // preempt is the model of preemption, by the banner or else by the configuration.
 func (i *inspected) preempt() string {
@@ -287,12 +232,7 @@ type mechanism struct {
 	shows string
 }
 
-var evidenceColumns = results.Columns[mechanism]{
-	{Name: "mechanism", Doc: "what the code shows", Cell: func(m mechanism) any { return m.name }},
-	{Name: "value", Kind: results.Integer, Doc: "how many, or 1 for yes; empty where it is not understood",
-		Cell: func(m mechanism) any { return m.value }},
-	{Name: "evidence", Doc: "what shows it", Cell: func(m mechanism) any { return m.shows }},
-}
+var evidenceColumns = results.Declare[mechanism](declared, "evidence", nil)
 
 func evidenceOf(k *image.Kernel) (out []mechanism) {
 	found, unknown := k.Mechanisms()

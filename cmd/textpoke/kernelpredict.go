@@ -74,14 +74,7 @@ func kernelPredict(c *common) *cobra.Command {
 }
 
 // predictableColumns are the columns of what can be predicted, or measured.
-var predictableColumns = results.Columns[ledger.Action]{
-	{Name: "action", Doc: "the name", Cell: func(a ledger.Action) any { return a.Name }},
-	{Name: "argument", Doc: "what stands behind a colon",
-		Cell: func(a ledger.Action) any { return results.OrEmpty(a.Argument) }},
-	{Name: "required", Kind: results.Boolean, Doc: "whether it must stand there",
-		Cell: func(a ledger.Action) any { return results.If(a.Argument != "", a.Must) }},
-	{Name: "meaning", Doc: "what is switched", Cell: func(a ledger.Action) any { return a.Doc }},
-}
+var predictableColumns = results.Declare[ledger.Action](declared, "predictable", nil)
 
 // predict prints what each action sends, and holds it against the budget.
 func (p *predictFlags) predict(ctx context.Context, c *common, name string) error {

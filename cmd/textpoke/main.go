@@ -109,13 +109,7 @@ func run(ctx context.Context, args []string, s streams) int {
 var built = version.Built()
 
 // versionColumns are the columns of version.
-var versionColumns = results.Columns[version.Program]{
-	{Name: "version", Doc: "of textpoke", Cell: func(v version.Program) any { return v.Version }},
-	{Name: "revision", Doc: "of its source; empty where the build did not record it",
-		Cell: func(v version.Program) any { return results.OrEmpty(v.Revision) }},
-	{Name: "go", Doc: "that built it", Cell: func(v version.Program) any { return v.Go }},
-	{Name: "platform", Doc: "that it runs on", Cell: func(v version.Program) any { return v.Platform }},
-}
+var versionColumns = results.Declare[version.Program](declared, "version", nil)
 
 func versionCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{

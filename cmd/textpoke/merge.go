@@ -66,11 +66,7 @@ func divided[T any](c *common, all []T) (mine []T) {
 }
 
 // mergedColumns are the columns of what merge has written.
-var mergedColumns = results.Columns[results.ManifestFile]{
-	{Name: "file", Doc: "the table", Cell: func(f results.ManifestFile) any { return f.Name }},
-	{Name: "rows", Kind: results.Integer,
-		Doc: "its rows, those of all shards", Cell: func(f results.ManifestFile) any { return f.Rows }},
-}
+var mergedColumns = results.Declare[results.ManifestFile](declared, "merged", nil)
 
 func mergeCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,41 +120,16 @@ type planStep struct {
 	run, n int
 }
 
-func hasOp(ops ...poke.Op) func(planStep) bool {
-	return func(s planStep) bool { return slices.Contains(ops, s.Op) }
-}
+// Writes, Syncs, Locks and Patches tell which columns a step has.
+func (s planStep) Writes() bool  { return s.Op == poke.Write }
+func (s planStep) Syncs() bool   { return s.Op == poke.Sync }
+func (s planStep) Locks() bool   { return s.Op == poke.Lock || s.Op == poke.Unlock }
+func (s planStep) Patches() bool { return s.From < s.To }
 
 // stepColumns are the columns of a table of the steps of plans.
-var stepColumns = slices.Concat(
-	results.Columns[planStep]{
-		{Name: "run", Kind: results.Integer, Doc: "combination, from 0", Cell: func(s planStep) any { return s.run }},
-		{Name: "step", Kind: results.Integer,
-			Doc: "number of the step, from 1", Cell: func(s planStep) any { return s.n + 1 }},
-		{Name: "op", Doc: "what it does", Cell: func(s planStep) any { return s.Op.String() }},
-	},
-	results.Columns[planStep]{
-		{Name: "part", Doc: "what a Write stores of each patch", Cell: func(s planStep) any { return s.Part.String() }},
-	}.When(hasOp(poke.Write)),
-	results.Columns[planStep]{
-		{Name: "round", Kind: results.Integer,
-			Doc: "of a Sync: its number within its batch", Cell: func(s planStep) any { return s.Round }},
-	}.When(hasOp(poke.Sync)),
-	results.Columns[planStep]{
-		{Name: "patch_from", Kind: results.Integer,
-			Doc:  "first patch that the step is about; empty where it is about none",
-			Cell: func(s planStep) any { return s.From }},
-		{Name: "patch_to", Kind: results.Integer,
-			Doc: "one past the last", Cell: func(s planStep) any { return s.To }},
-	}.When(func(s planStep) bool { return s.From < s.To }),
-	results.Columns[planStep]{
-		{Name: "lock", Doc: "that a Lock takes or an Unlock gives back",
-			Cell: func(s planStep) any { return s.Mutex.String() }},
-	}.When(hasOp(poke.Lock, poke.Unlock)),
-	results.Columns[planStep]{
-		{Name: "lazy", Kind: results.Boolean, Doc: "of a Sync: whether it leaves out CPUs in user space",
-			Cell: func(s planStep) any { return s.Lazy }},
-	}.When(hasOp(poke.Sync)),
-)
+var stepColumns = results.Declare(declared, "step", map[string]func(planStep) any{
+	"step": func(s planStep) any { return s.n + 1 },
+})
 
 // printSteps prints plans step by step: numbered lines for people, a row a step
 // for scripts and for the files.

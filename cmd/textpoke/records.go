@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,15 +66,7 @@ func (r *recordsFlags) open(ctx context.Context, c *common, src string) (*record
 }
 
 // builtinColumns are the columns of the list of built-in tables.
-var builtinColumns = results.Columns[records.Builtin]{
-	{Name: "name", Doc: "for --records", Cell: func(b records.Builtin) any { return b.Name }},
-	{Name: "arch", Doc: "instruction set", Cell: func(b records.Builtin) any { return b.Arch }},
-	{Name: "kernel", Doc: "version that the table was read from",
-		Cell: func(b records.Builtin) any { return b.Kernel }},
-	{Name: "records", Kind: results.Integer,
-		Doc: "patchable call sites", Cell: func(b records.Builtin) any { return b.Records }},
-	{Name: "about", Doc: "where it comes from", Cell: func(b records.Builtin) any { return b.About }},
-}
+var builtinColumns = results.Declare[records.Builtin](declared, "builtin", nil)
 
 // matched is a record that a filter chooses.
 type matched struct {
@@ -84,13 +75,11 @@ type matched struct {
 }
 
 // matchedColumns are the columns of the records that a filter chooses.
-var matchedColumns = results.Columns[matched]{
-	{Name: "name", Doc: "the table", Cell: func(m matched) any { return m.Name() }},
-	{Name: "address", Doc: "of the record", Cell: func(m matched) any { return fmt.Sprintf("%#x", uint64(m.Addr(m.record))) }},
-	{Name: "symbol", Doc: "that it lies in", Cell: func(m matched) any { return m.Symbol(m.record) }},
-	{Name: "module", Doc: "that it lives in; empty in the core kernel",
-		Cell: func(m matched) any { return results.OrEmpty(m.Module(m.record)) }},
-}
+var matchedColumns = results.Declare(declared, "matched", map[string]func(matched) any{
+	"address": func(m matched) any { return fmt.Sprintf("%#x", uint64(m.Addr(m.record))) },
+	"symbol":  func(m matched) any { return m.Symbol(m.record) },
+	"module":  func(m matched) any { return results.OrEmpty(m.Module(m.record)) },
+})
 
 func recordsList(c *common, r *recordsFlags) *cobra.Command {
 	cmd := c.prints(&cobra.Command{
@@ -165,38 +154,11 @@ type shown struct {
 	records.Stats
 }
 
+// Spaced tells whether there are neighbours.
+func (s shown) Spaced() bool { return s.Records > 1 }
+
 // shownColumns are the columns of what is in a table.
-var shownColumns = slices.Concat(
-	results.Columns[shown]{
-		{Name: "name", Doc: "as asked for", Cell: func(s shown) any { return s.Name() }},
-		{Name: "arch", Doc: "instruction set, where the source tells",
-			Cell: func(s shown) any { return results.OrEmpty(s.Arch()) }},
-		{Name: "records", Kind: results.Integer,
-			Doc: "patchable call sites", Cell: func(s shown) any { return s.Records }},
-		{Name: "groups", Kind: results.Integer, Doc: "runs of records that are sorted inside",
-			Cell: func(s shown) any { return s.Stats.Groups }},
-		{Name: "modules", Kind: results.Integer,
-			Doc: "modules with records", Cell: func(s shown) any { return s.Modules }},
-		{Name: "module_share", Kind: results.Number, Doc: "share of records that live in modules",
-			Cell: func(s shown) any { return s.ModuleShare() }},
-		{Name: "order_breaks", Kind: results.Integer, Doc: "records whose address is lower than their predecessor's",
-			Cell: func(s shown) any { return s.OrderBreaks }},
-	},
-	results.Columns[shown]{
-		{Name: "spacing_min_bytes", Kind: results.Integer, Doc: "between neighbours by address, least",
-			Cell: func(s shown) any { return s.SpacingMin }},
-		{Name: "spacing_median_bytes", Kind: results.Integer,
-			Doc: "median", Cell: func(s shown) any { return s.SpacingMedian }},
-		{Name: "spacing_max_bytes", Kind: results.Integer,
-			Doc: "most", Cell: func(s shown) any { return s.SpacingMax }},
-	}.When(func(s shown) bool { return s.Records > 1 }),
-	results.Columns[shown]{
-		{Name: "span_bytes", Kind: results.Integer,
-			Doc: "from the lowest record to the highest", Cell: func(s shown) any { return s.Span }},
-		{Name: "misaligned_share", Kind: results.Number, Cell: func(s shown) any { return s.MisalignedShare() },
-			Doc: "share of records that are not 4 past a multiple of 8, where literals need that"},
-	},
-)
+var shownColumns = results.Declare[shown](declared, "shown", nil)
 
 // sheets are the formats that tables can be converted to.
 var sheets = map[string]struct {

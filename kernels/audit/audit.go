@@ -12,6 +12,11 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
+
 // Verdict is whether a kernel has a defect.
 type Verdict string
 
@@ -50,17 +55,7 @@ func Of(k *image.Kernel) (out []Finding) {
 }
 
 // Columns are those of findings.
-var Columns = results.Columns[Finding]{
-	{Name: "release", Doc: "as uname -r has it", Cell: func(f Finding) any { return f.Release }},
-	{Name: "arch", Doc: "instruction set", Cell: func(f Finding) any { return f.Arch }},
-	{Name: "defect", Doc: "the name of its case in the museum, or of its finding", Cell: func(f Finding) any { return f.Defect }},
-	{Name: "verdict", Doc: "has, mended or cannot-tell", Cell: func(f Finding) any { return string(f.Verdict) }},
-	{Name: "evidence", Doc: "the code that shows it", Cell: func(f Finding) any { return f.Evidence }},
-}
+var Columns = results.Declare[Finding](declared, "rows", nil)
 
 // RuleColumns are those of rules.
-var RuleColumns = results.Columns[image.Rule]{
-	{Name: "defect", Doc: "its name", Cell: func(r image.Rule) any { return r.Name }},
-	{Name: "arch", Doc: "whose kernels may have it; empty for all", Cell: func(r image.Rule) any { return results.OrEmpty(r.Arch) }},
-	{Name: "doc", Doc: "what goes wrong", Cell: func(r image.Rule) any { return r.Doc }},
-}
+var RuleColumns = results.Declare[image.Rule](declared, "rule", nil)

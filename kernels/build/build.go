@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,11 @@ import (
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/results"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Config is one kernel to be built.
 type Config struct {
@@ -48,12 +54,7 @@ type File struct {
 }
 
 // FileColumns are the columns of its files.
-var FileColumns = results.Columns[File]{
-	{Name: "what", Doc: "image, config, module or patch", Cell: func(f File) any { return f.What }},
-	{Name: "file", Doc: "below the folder", Cell: func(f File) any { return f.Name }},
-	{Name: "bytes", Kind: results.Integer, Doc: "size", Cell: func(f File) any { return f.Bytes }},
-	{Name: "sha256", Doc: "hash of its contents", Cell: func(f File) any { return f.SHA256 }},
-}
+var FileColumns = results.Declare[File](declared, "file", nil)
 
 const (
 	logName      = "build.log"

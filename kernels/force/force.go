@@ -4,6 +4,7 @@ package force
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,11 @@ import (
 	"github.com/textpoke/textpoke/kernels/vm"
 	"github.com/textpoke/textpoke/results"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Config is what is forced, and on which kernel.
 type Config struct {
@@ -49,27 +55,13 @@ type Row struct {
 }
 
 // StepColumns are a schedule's, for who only wants to read it.
-var StepColumns = results.Columns[Step]{
-	{Name: "step", Doc: "of the schedule", Cell: func(s Step) any { return s.Text }},
-	{Name: "note", Doc: "what it is for", Cell: func(s Step) any { return s.Note }},
-}
+var StepColumns = results.Declare[Step](declared, "step", nil)
 
 // Limit is how long a run may take.
 const Limit = 3 * time.Minute
 
 // Columns are a row's.
-var Columns = results.Columns[Row]{
-	{Name: "case", Kind: results.Text, Doc: "of the museum", Cell: func(r Row) any { return r.Case }},
-	{Name: "release", Kind: results.Text, Doc: "of the kernel", Cell: func(r Row) any { return r.Release }},
-	{Name: "run", Kind: results.Integer, Doc: "from 1", Cell: func(r Row) any { return r.Run }},
-	{Name: "outcome", Kind: results.Text, Doc: "broke: the kernel did what the case says; died: something else; outlived: " +
-		"every step was forced and it goes on; not-forced: a step could not be", Cell: func(r Row) any { return r.Outcome }},
-	{Name: "at", Kind: results.Integer, Doc: "last step that was begun", Cell: func(r Row) any { return r.At }},
-	{Name: "seconds", Kind: results.Number, Doc: "that the run took, boot included; wall clock",
-		Cell: func(r Row) any { return r.Seconds }},
-	{Name: "why", Kind: results.Text, Doc: "what the console says of it, or what held the step up",
-		Cell: func(r Row) any { return r.Why }},
-}
+var Columns = results.Declare[Row](declared, "rows", nil)
 
 // afterwards is for how long a kernel runs on that may have outlived a case.
 const afterwards = 10 * time.Second

@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	_ "embed"
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -10,6 +11,11 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/budget"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Total is what entries send a receiver in one row of /proc/interrupts.
 type Total struct {
@@ -71,38 +77,20 @@ type Predicted struct {
 }
 
 // PredictColumns are the columns of predictions.
-var PredictColumns = results.Columns[Predicted]{
-	{Name: "arch", Doc: "instruction set", Detail: true, Cell: func(p Predicted) any { return p.kernel.Arch }},
-	{Name: "release", Doc: "of the kernel", Detail: true, Cell: func(p Predicted) any { return p.kernel.Release }},
-	{Name: "action", Doc: "what is switched", Cell: func(p Predicted) any { return p.action }},
-	{Name: "direction", Doc: "enable or disable", Cell: func(p Predicted) any { return p.direction }},
-	{Name: "part", Doc: "of the action's work; total: of all",
-		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Part }, "total") }},
-	{Name: "cause", Doc: "of the interrupts; quiesce and quiesce-cpus are waits for tasks and for CPUs; empty for a total",
-		Cell: func(p Predicted) any {
-			return p.ofCause(func(l *Line) any { return l.Cause.String() }, results.Empty)
-		}},
-	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites, calls or records; empty for a total",
-		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Pokes }, results.Empty) }},
-	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware; empty for a wait",
-		Cell: func(p Predicted) any { return results.OrEmpty(p.row) }},
-	{Name: "role", Doc: "receiver: every other online CPU; in a total, CPUs of a role, and the patcher's own share",
-		Cell: func(p Predicted) any { return p.role }},
-	{Name: "interrupts", Kind: results.Integer,
-		Doc: "that each of them takes", Cell: func(p Predicted) any { return p.interrupts }},
-	{Name: "least", Kind: results.Integer, Doc: "the lower end of what was seen, or what the code allows",
-		Cell: func(p Predicted) any { return p.within.Least }},
-	{Name: "most", Kind: results.Integer, Doc: "and the upper end; empty for \"or more\": the number is a lower bound",
-		Cell: func(p Predicted) any { return results.If(!p.within.OrMore, p.within.Most) }},
-	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells); of a total: \"or more\" for a lower bound",
-		Cell: func(p Predicted) any {
-			return p.ofCause(func(l *Line) any { return string(l.Basis) }, results.OrEmpty(p.bound()))
-		}},
-	{Name: "source", Detail: true, Doc: "what of the kernel it follows from",
-		Cell: func(p Predicted) any {
-			return p.ofCause(func(l *Line) any { return results.OrEmpty(l.Source) }, results.Empty)
-		}},
-}
+var PredictColumns = results.Declare(declared, "predict", map[string]func(Predicted) any{
+	"part": func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Part }, "total") },
+	"cause": func(p Predicted) any {
+		return p.ofCause(func(l *Line) any { return l.Cause.String() }, results.Empty)
+	},
+	"pokes": func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Pokes }, results.Empty) },
+	"most":  func(p Predicted) any { return results.If(!p.within.OrMore, p.within.Most) },
+	"basis": func(p Predicted) any {
+		return p.ofCause(func(l *Line) any { return string(l.Basis) }, results.OrEmpty(p.bound()))
+	},
+	"source": func(p Predicted) any {
+		return p.ofCause(func(l *Line) any { return results.OrEmpty(l.Source) }, results.Empty)
+	},
+})
 
 // bound says that a number is a lower bound.
 func (p Predicted) bound() string {

@@ -27,10 +27,4 @@ func (m *Measurement) Stacks() (out []Stack) {
 }
 
 // CallerColumns are those of stacks.
-var CallerColumns = results.Columns[Stack]{
-	{Name: "action", Doc: "what was switched", Cell: func(s Stack) any { return s.Action }},
-	{Name: "direction", Doc: "enable or disable", Cell: func(s Stack) any { return s.Direction }},
-	{Name: "times", Kind: results.Integer, Doc: "that CPU 0 interrupted others from there, in all repetitions",
-		Cell: func(s Stack) any { return s.Times }},
-	{Name: "stack", Doc: "the innermost function first", Cell: func(s Stack) any { return s.Stack }},
-}
+var CallerColumns = results.Declare[Stack](declared, "caller", nil)

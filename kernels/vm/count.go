@@ -4,11 +4,17 @@ package vm
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/results"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Count is what one CPU took in one row in one reading.
 type Count struct {
@@ -65,33 +71,12 @@ func (m *Measurement) Counts() (out []Count) {
 }
 
 // Columns are those of counts.
-var Columns = results.Columns[*Count]{
-	{Name: "arch", Doc: "instruction set", Cell: func(c *Count) any { return c.Arch }},
-	{Name: "release", Doc: "of the kernel, as it says itself", Cell: func(c *Count) any { return c.Release }},
-	{Name: "action", Doc: "what was switched", Cell: func(c *Count) any { return c.Action }},
-	{
-		Name: "direction",
-		Doc: "enable, disable, or idle: as long again with nothing switched and the patcher busy; of uprobe also again: " +
-			"sites that were hit are hit once more",
-		Cell: func(c *Count) any { return c.Direction },
-	},
-	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
-		Cell: func(c *Count) any { return c.Row }},
-	{Name: "cpu", Kind: results.Integer, Doc: "that took them", Cell: func(c *Count) any { return c.CPU }},
-	{Name: "role", Doc: "patcher, or what the CPU does: idle, busy, isolated", Cell: func(c *Count) any { return c.Role }},
-	{Name: "repetition", Kind: results.Integer, Doc: "from 0; the first is also the first use since boot",
-		Cell: func(c *Count) any { return c.Repetition }},
-	{Name: "interrupts", Kind: results.Integer,
-		Doc: "that the CPU took in the row", Cell: func(c *Count) any { return c.Interrupts }},
-}
+var Columns = results.Declare[*Count](declared, "rows", nil)
 
 // ComparedColumns are what a comparison adds, on the counts of each row's quietest receiver.
-var ComparedColumns = results.Columns[*Compared]{
-	{Name: "predicted", Kind: results.Integer,
-		Doc: "what a receiver should take", Cell: func(c *Compared) any { return c.Of.Predicted }},
-	{Name: "difference", Kind: results.Integer, Doc: "interrupts less predicted",
-		Cell: func(c *Compared) any { return c.Interrupts - c.Of.Predicted }},
-}.When(func(c *Compared) bool { return c.Of != nil })
+var ComparedColumns = results.Declare(declared, "compared", map[string]func(*Compared) any{
+	"difference": func(c *Compared) any { return c.Interrupts - c.Of.Predicted },
+})
 
 // Compared is a count with the summary of its row, where it is of the quietest receiver and
 // predicted.
@@ -207,32 +192,6 @@ func median(of []int) float64 {
 }
 
 // SummaryColumns are those of summaries.
-var SummaryColumns = results.Columns[*Summary]{
-	{Name: "action", Doc: "what was switched", Cell: func(s *Summary) any { return s.Action }},
-	{
-		Name: "direction",
-		Doc:  "enable, disable, or again: the probed site is hit once more",
-		Cell: func(s *Summary) any { return s.Direction },
-	},
-	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
-		Cell: func(s *Summary) any { return s.Row }},
-	{Name: "quietest", Kind: results.Number,
-		Doc:  "interrupts of the quietest receiver: the smallest of the receivers' medians over repetitions",
-		Cell: func(s *Summary) any { return s.Quietest }},
-	{Name: "predicted", Kind: results.Integer, Doc: "what a receiver should take; where asked for (compare) and known",
-		Cell: func(s *Summary) any { return results.If(s.Compared, s.Predicted) }},
-	{Name: "difference", Kind: results.Number, Doc: "quietest less predicted",
-		Cell: func(s *Summary) any { return results.If(s.Compared, s.Difference()) }},
-	{Name: "why", Doc: "it differs", Cell: func(s *Summary) any { return results.OrEmpty(s.Why()) }},
-	{Name: "isolated", Kind: results.Number, Doc: "the same, of isolated receivers alone",
-		Cell: func(s *Summary) any { return results.If(s.Isolated >= 0, s.Isolated) }},
-	{Name: "least", Kind: results.Integer,
-		Doc: "the fewest in any reading of a receiver", Cell: func(s *Summary) any { return s.Least }},
-	{Name: "most", Kind: results.Integer,
-		Doc: "the most in any reading of a receiver", Cell: func(s *Summary) any { return s.Most }},
-	{Name: "patcher", Kind: results.Number,
-		Doc: "median of the CPU that switches", Cell: func(s *Summary) any { return s.Patcher }},
-	{Name: "idle", Kind: results.Number, Doc: "the quietest receiver's, with nothing switched for as long",
-		Cell: func(s *Summary) any { return s.Idle }},
-	{Name: "description", Doc: "of the row", Cell: func(s *Summary) any { return results.OrEmpty(s.About) }},
-}
+var SummaryColumns = results.Declare(declared, "summary", map[string]func(*Summary) any{
+	"isolated": func(s *Summary) any { return results.If(s.Isolated >= 0, s.Isolated) },
+})

@@ -46,27 +46,12 @@ func (p *Pair) Judged() []Summary {
 }
 
 // PairColumns are the columns of pairs.
-var PairColumns = results.Columns[*Pair]{
-	{Name: "action", Doc: "what was switched", Cell: func(p *Pair) any { return p.Before.Action }},
-	{Name: "direction", Doc: "enable or disable", Cell: func(p *Pair) any { return p.Before.Direction }},
-	{Name: "row", Doc: "of /proc/interrupts", Cell: func(p *Pair) any { return p.Before.Row }},
-	{Name: "before", Kind: results.Number, Doc: "interrupts of the quietest receiver, on the first kernel",
-		Cell: func(p *Pair) any { return p.Before.Quietest }},
-	{Name: "before_predicted", Kind: results.Integer, Doc: "of its image",
-		Cell: func(p *Pair) any { return p.Before.Predicted }},
-	{Name: "after", Kind: results.Number, Doc: "interrupts of the quietest receiver, on the second kernel",
-		Cell: func(p *Pair) any { return p.After.Quietest }},
-	{Name: "after_least", Kind: results.Integer, Doc: "the fewest in any reading there",
-		Cell: func(p *Pair) any { return p.After.Least }},
-	{Name: "after_predicted", Kind: results.Integer, Doc: "of its image",
-		Cell: func(p *Pair) any { return p.After.Predicted }},
-	{Name: "forecast", Kind: results.Integer, Doc: "of the first image, with other mechanisms; empty without",
-		Cell: func(p *Pair) any {
-			if p.Forecast == nil {
-				return results.Empty
-			}
-			return p.Forecast.Predicted
-		}},
-	{Name: "why", Doc: "the second kernel's count differs from the forecast, or without one from its prediction",
-		Cell: func(p *Pair) any { all := p.Judged(); return results.OrEmpty(all[len(all)-1].Why()) }},
-}
+var PairColumns = results.Declare(declared, "pair", map[string]func(*Pair) any{
+	"forecast": func(p *Pair) any {
+		if p.Forecast == nil {
+			return results.Empty
+		}
+		return p.Forecast.Predicted
+	},
+	"why": func(p *Pair) any { all := p.Judged(); return results.OrEmpty(all[len(all)-1].Why()) },
+})

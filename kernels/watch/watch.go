@@ -3,6 +3,7 @@
 package watch
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,11 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Row is what one row of function calls did in one interval.
 type Row struct {
@@ -167,29 +173,12 @@ func ParseCPUs(list string) (cpus []int, err error) {
 }
 
 // Columns are those of rows.
-var Columns = results.Columns[*Row]{
-	{Name: "at_s", Kind: results.Number,
-		Doc: "end of the interval, since watching began", Cell: func(r *Row) any { return r.At.Seconds() }},
-	{Name: "interval_ms", Kind: results.Number, Doc: "its length", Detail: true,
-		Cell: func(r *Row) any { return float64(r.Interval.Microseconds()) / 1000 }},
-	{Name: "row", Doc: "of /proc/interrupts", Cell: func(r *Row) any { return r.Name }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "that the counts are nearest to; empty where nothing follows, as on two CPUs",
-		Cell: func(r *Row) any {
-			rounds, follows := r.About()
-			return results.If(follows, rounds)
-		}},
-	{Name: "exact", Kind: results.Boolean,
-		Doc: "whether nothing is left over", Cell: func(r *Row) any { return results.If(r.Known || r.Near != nil, r.Known) }},
-	{Name: "sent_by", Doc: "the CPUs that sent them, those with the most first",
-		Cell: func(r *Row) any { return results.OrEmpty(r.SentBy()) }},
-	{Name: "left_over", Doc: "interrupts that no round explains, and where",
-		Cell: func(r *Row) any { return results.OrEmpty(r.LeftOver()) }},
-	{Name: "burst", Kind: results.Integer, Doc: "the most interrupts that one CPU took in the interval",
-		Cell: func(r *Row) any { return r.Burst }},
-	{Name: "burst_cpu", Kind: results.Integer, Doc: "that CPU", Cell: func(r *Row) any { return r.BurstCPU }},
-	{Name: "isolated", Kind: results.Integer, Doc: "the most that an isolated CPU took",
-		Cell: func(r *Row) any { return results.If(r.Isolated >= 0, r.Isolated) }},
-	{Name: "calls", Doc: "functions that were called on other CPUs, and how often: where asked for (names)",
-		Cell: func(r *Row) any { return results.OrEmpty(r.Calls) }},
-}
+var Columns = results.Declare(declared, "rows", map[string]func(*Row) any{
+	"interval_ms": func(r *Row) any { return float64(r.Interval.Microseconds()) / 1000 },
+	"rounds": func(r *Row) any {
+		rounds, follows := r.About()
+		return results.If(follows, rounds)
+	},
+	"exact":    func(r *Row) any { return results.If(r.Known || r.Near != nil, r.Known) },
+	"isolated": func(r *Row) any { return results.If(r.Isolated >= 0, r.Isolated) },
+})

@@ -4,6 +4,7 @@
 package report
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,11 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
 
 // Report is the comparison of one or several pairs, as tables.
 type Report struct {
@@ -42,6 +48,9 @@ func (r row) of(counts []int64) any {
 	return counts[r.count]
 }
 
+// Nearest tells whether rounds are named which do not explain the row.
+func (r row) Nearest() bool { return !r.Known && r.Near != nil }
+
 func (r row) cpu() any {
 	if r.RowDelta.CPUs == nil {
 		return results.Empty
@@ -51,66 +60,17 @@ func (r row) cpu() any {
 
 // The columns.
 var (
-	pairColumn = results.Columns[row]{
-		{Name: "pair", Kind: results.Integer,
-			Doc:  "Which comparison it is, counted from 1; empty when there is only one.",
-			Cell: func(r row) any { return results.If(r.pair > 0, r.pair) }},
-	}
-	rowColumn = results.Columns[row]{
-		{Name: "row", Doc: "The name of the row in /proc/interrupts.", Cell: func(r row) any { return r.Name }},
-	}
-	cpuColumns = results.Columns[row]{
-		{Name: "cpu", Kind: results.Integer,
-			Doc:  "The CPU; empty on a summary, and on rows that count for the whole machine.",
-			Cell: row.cpu},
-		{Name: "before", Kind: results.Integer,
-			Doc: "The count before.", Cell: func(r row) any { return r.of(r.Before) }},
-		{Name: "after", Kind: results.Integer,
-			Doc: "The count after.", Cell: func(r row) any { return r.of(r.After) }},
-		{Name: "delta", Kind: results.Integer, Doc: "The interrupts that the CPU took in between.",
-			Cell: func(r row) any { return r.of(r.Delta) }},
-		{Name: "sent_rounds", Kind: results.Integer, Doc: "The rounds that this CPU must have sent.",
-			Cell: func(r row) any { return r.of(r.Sent) }},
-	}.When(func(r row) bool { return r.count != noCount })
-	summaryColumns = slices.Concat(
-		results.Columns[row]{
-			{Name: "rounds", Kind: results.Integer,
-				Doc:  "The rounds of interrupts, each from one CPU to all others, that explain the row.",
-				Cell: func(r row) any { return r.Rounds }},
-			{Name: "senders", Kind: results.Integer,
-				Doc:  "How many CPUs sent them; more than one if the patcher migrated.",
-				Cell: func(r row) any { return r.Senders }},
-		}.When(func(r row) bool { return r.Known }),
-		results.Columns[row]{
-			{Name: "about", Kind: results.Integer,
-				Doc:  "Where it is not consistent: the rounds that the counts are nearest to.",
-				Cell: func(r row) any { return r.Near.Rounds }},
-		}.When(func(r row) bool { return !r.Known && r.Near != nil }),
-		results.Columns[row]{
-			{Name: "sent_by", Doc: "The CPUs that sent the rounds, those with the most first.",
-				Cell: func(r row) any { return results.OrEmpty(r.SentBy()) }},
-			{Name: "left_over", Doc: "The interrupts that no round explains, and where.",
-				Cell: func(r row) any { return results.OrEmpty(r.LeftOver()) }},
-			{Name: "interrupts", Kind: results.Integer, Doc: "The interrupts that all CPUs took together.",
-				Cell: func(r row) any { return results.If(r.Delta != nil, r.Interrupts()) }},
-			{Name: "consistent", Kind: results.Boolean,
-				Doc:  "Whether any sequence of rounds gives these deltas; empty on rows that are not explained.",
-				Cell: func(r row) any { return results.If(r.Explained, r.Consistent) }},
-			{Name: "reason", Doc: "Why it is not consistent, or what else to know.",
-				Cell: func(r row) any { return results.OrEmpty(r.Reason) }},
-		},
-		results.Columns[row]{
-			{Name: "patches_min", Kind: results.Integer, Doc: "The fewest patches that need so many rounds.",
-				Cell: func(r row) any { return r.Patches.Min }},
-			{Name: "patches_max", Kind: results.Integer, Doc: "The most patches that so many rounds allow.",
-				Cell: func(r row) any { return r.Patches.Max }},
-		}.When(func(r row) bool { return r.Patches != nil }),
-		results.Columns[row]{
-			{Name: "description", Doc: "What /proc/interrupts calls the row.",
-				Cell: func(r row) any { return results.OrEmpty(r.Description) }},
-		},
-	).When(func(r row) bool { return r.count == noCount })
-	allColumns = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn)
+	pairColumn = results.Declare[row](declared, "pair", nil)
+	rowColumn  = results.Declare[row](declared, "row", nil)
+	cpuColumns = results.Declare(declared, "cpu", map[string]func(row) any{
+		"cpu":         row.cpu,
+		"before":      func(r row) any { return r.of(r.Before) },
+		"after":       func(r row) any { return r.of(r.After) },
+		"delta":       func(r row) any { return r.of(r.Delta) },
+		"sent_rounds": func(r row) any { return r.of(r.Sent) },
+	}).When(func(r row) bool { return r.count != noCount })
+	summaryColumns = results.Declare[row](declared, "summary", nil).When(func(r row) bool { return r.count == noCount })
+	allColumns     = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn)
 )
 
 // Columns is an empty table of all that a [Report] has for scripts.
