@@ -236,12 +236,18 @@ func (r *VerdictRow) CutShort() string {
 
 // Answers is what several verdicts come to, in a line.
 func Answers(rows []VerdictRow) string {
-	count := map[explore.Verdict]int{}
-	for i := range rows {
-		count[rows[i].Verdict]++
+	return Tally(rows, func(r VerdictRow) explore.Verdict { return r.Verdict },
+		explore.Unsafe, explore.Safe, explore.NotFound, explore.Incomplete)
+}
+
+// Tally says how many rows come to which verdict, in this order of the verdicts.
+func Tally[R any, V ~string](rows []R, of func(R) V, order ...V) string {
+	count := map[V]int{}
+	for _, r := range rows {
+		count[of(r)]++
 	}
 	var parts []string
-	for _, v := range []explore.Verdict{explore.Unsafe, explore.Safe, explore.NotFound, explore.Incomplete} {
+	for _, v := range order {
 		if n := count[v]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
 		}

@@ -191,17 +191,7 @@ func Answers(rows []*Row) string {
 	if len(rows) == 1 {
 		return rows[0].answer()
 	}
-	count := map[Verdict]int{}
-	for _, r := range rows {
-		count[r.Verdict]++
-	}
-	var parts []string
-	for _, v := range []Verdict{Refuted, Unproved, Incomplete, Proved} {
-		if n := count[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
-		}
-	}
-	return strings.Join(parts, ", ") + fmt.Sprintf(" of %d questions", len(rows))
+	return check.Tally(rows, func(r *Row) Verdict { return r.Verdict }, Refuted, Unproved, Incomplete, Proved)
 }
 
 func (r *Row) answer() string {
