@@ -65,7 +65,13 @@ func (c *Config) predict(rows []*row) []*path {
 				mine, x, y = append(mine, row), append(x, float64(p.x(row.CallCost))), append(y, row.Overhead)
 			}
 		}
-		line, _, err := fit.Hold(x, y, true, func(i int) bool { return mine[i].held })
+		var fx, fy []float64
+		for i, row := range mine {
+			if !row.held {
+				fx, fy, p.fitted = append(fx, x[i]), append(fy, y[i]), append(p.fitted, row)
+			}
+		}
+		line, err := fit.Fit(fx, fy, fit.Relative(fy))
 		if err != nil {
 			p.Why = err.Error()
 			continue
@@ -74,9 +80,6 @@ func (c *Config) predict(rows []*row) []*path {
 		for i, row := range mine {
 			at := line.At(x[i])
 			row.Prediction = line.Predict(x[i], 1/(at*at))
-			if !row.held {
-				p.fitted = append(p.fitted, row)
-			}
 		}
 	}
 	return paths

@@ -8,7 +8,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
@@ -45,25 +44,14 @@ type row struct {
 	Irrelevant int
 	Cost       dispatch.Counts
 	functions  int
+	Last       bool          // number of irrelevant tracers
 	Time       *fit.Estimate // nil with NoTime
 	repeats    int
 	verdict    explore.Verdict // "" where it cannot be asked
 }
 
-// FunctionBytesText and AllocationsText are figures of direct trampolines; "" where
-// the design has none.
-func (r *row) FunctionBytesText() string { return r.ofDirect(r.FunctionBytes) }
-func (r *row) AllocationsText() string   { return r.ofDirect(r.AllocationsFor()) }
-
 // AllocationsFor are those of one more function.
 func (r *row) AllocationsFor() int { return r.allocations(r.functions) }
-
-func (r *row) ofDirect(n int) string {
-	if !r.Direct {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
@@ -71,7 +59,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	for i := range designs {
 		for _, u := range designs[i].users() {
 			for _, n := range c.Irrelevant {
-				rows = append(rows, &row{design: &designs[i], Users: u, Irrelevant: n, functions: c.Functions})
+				rows = append(rows, &row{design: &designs[i], Users: u, Irrelevant: n, functions: c.Functions, Last: n == c.Irrelevant[len(c.Irrelevant)-1]})
 			}
 		}
 	}
@@ -83,8 +71,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 			return r, c.measure(ctx, r)
 		})
 	}
-	a := &answer{s}
-	return a, err
+	return s, err
 }
 
 // Where the function is that is called, and that which nobody calls.
@@ -255,42 +242,3 @@ func (d *design) kind() (dispatch.Kind, error) {
 	k.Direct = d.Direct
 	return k, err
 }
-
-// answer is what the rows say that were finished.
-type answer struct {
-	*experiments.Study[Config, *row]
-}
-
-// Designs are all of them.
-func (a *answer) Designs() []design { return designs }
-
-// find is the row of a design with users and the most irrelevant tracers.
-func (a *answer) find(design string, u users) *row {
-	for _, r := range slices.Backward(a.Rows) {
-		if r.Name == design && r.Users == u {
-			return r
-		}
-	}
-	return nil
-}
-
-// Direct are the rows of a direct trampoline with the most irrelevant tracers.
-func (a *answer) Direct() (out []*row) {
-	for _, d := range designs {
-		if r := a.find(d.Name, direct); r != nil {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// Verdict is what the checker says of a design.
-func (a *answer) Verdict(design string) string {
-	if r := a.find(design, callback); r != nil && r.verdict != "" {
-		return string(r.verdict)
-	}
-	return "cannot be asked"
-}
-
-// Last is the number of tracers of another function that the picture is of.
-func (a *answer) Last() int { return a.Config.Irrelevant[len(a.Config.Irrelevant)-1] }

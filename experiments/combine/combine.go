@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
@@ -49,6 +50,8 @@ type row struct {
 	*point
 	scheme
 	outcome
+	Peak  bool // the most clients of the first machine at their highest load
+	Quiet bool // at their lowest, where that is another
 	today *row // what the kernel of today does of the same
 }
 
@@ -84,13 +87,16 @@ func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates)
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Clients) * len(c.Loads) * len(schemes)
-	a := &answer{Study: s}
+	first, quiet, loud := c.Machines[0], slices.Min(c.Loads), slices.Max(c.Loads)
+	most := slices.Max(c.Clients)
 	err := c.each(ctx, func(p *point) error {
 		alone := p.batches[1].takes(p.round)
 		drawn := pauses(s.Seed, p.Clients, c.Updates, float64(alone)*(1-p.Load)/p.Load)
 		var now *row
 		for _, way := range schemes {
-			r := &row{point: p, scheme: way, outcome: simulate(way, p.round, p.batches, drawn)}
+			r := &row{point: p, scheme: way, Peak: p.Machine == first && p.Clients == most && p.Load == loud,
+				Quiet:   p.Machine == first && p.Clients == most && p.Load == quiet && quiet < loud,
+				outcome: simulate(way, p.round, p.batches, drawn)}
 			if way.Name == today {
 				now = r
 			}
@@ -101,7 +107,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		}
 		return nil
 	})
-	return a, err
+	return s, err
 }
 
 // each goes over the points.
@@ -194,52 +200,4 @@ func compiled(plan []poke.Step, store float64) (b batch) {
 		}
 	}
 	return b
-}
-
-// answer is what the rows say that were finished.
-type answer struct {
-	*experiments.Study[Config, *row]
-}
-
-// Schemes are the ways, for those who read what they are.
-func (a *answer) Schemes() []scheme { return schemes }
-
-// Peak is the most clients of the first machine at their highest load, one way; nil if
-// they were not counted.
-func (a *answer) Peak(name string) (peak *row) { return a.most(name, func(*row) bool { return true }) }
-
-// Quiet is the most clients at their lowest load where that is another.
-func (a *answer) Quiet(name string) *row {
-	lowest := a.Config.Loads[0]
-	for _, load := range a.Config.Loads {
-		lowest = min(lowest, load)
-	}
-	r := a.most(name, func(r *row) bool { return r.Load == lowest })
-	if r == a.Peak(name) {
-		return nil
-	}
-	return r
-}
-
-func (a *answer) most(name string, holds func(*row) bool) (most *row) {
-	for _, r := range a.Rows {
-		if r.scheme.Name == name && r.Machine == a.Config.Machines[0] && holds(r) &&
-			(most == nil || r.Clients > most.Clients || r.Clients == most.Clients && r.Load > most.Load) {
-			most = r
-		}
-	}
-	return most
-}
-
-// Alone are the rows of one client.
-func (a *answer) Alone() []*row {
-	return experiments.Where(a.Rows, func(r *row) bool { return r.Clients == 1 })
-}
-
-// AloneSaves is the most that one of them saves.
-func (a *answer) AloneSaves() (most float64) {
-	for _, r := range a.Alone() {
-		most = max(most, r.Saved())
-	}
-	return most
 }

@@ -11,7 +11,6 @@ import (
 // scheme is a way to carry out the updates of several clients.
 type scheme struct {
 	Name       string
-	Does       string // in a few words
 	discipline func(*run) discipline
 }
 
@@ -19,16 +18,16 @@ type scheme struct {
 const today = "mutex"
 
 var schemes = []scheme{
-	{today, "each takes text_mutex and sends its own rounds", func(r *run) discipline {
+	{today, func(r *run) discipline {
 		return &line{run: r, most: 1}
 	}},
-	{"combine", "whoever has the mutex carries out all that wait, in one batch", func(r *run) discipline {
+	{"combine", func(r *run) discipline {
 		return &line{run: r, most: len(r.pauses)}
 	}},
-	{"linger", "the same, and it waits for those who were just served", func(r *run) discipline {
+	{"linger", func(r *run) discipline {
 		return &line{run: r, most: len(r.pauses), linger: 1}
 	}},
-	{"share", "each stores by itself, and a round serves all whose stores it came after", func(r *run) discipline {
+	{"share", func(r *run) discipline {
 		return &sharing{run: r, phase: make([]int, len(r.pauses))}
 	}},
 }

@@ -57,18 +57,6 @@ func (a *answer) InTime() *inTime {
 	return t
 }
 
-// ends are the counts with all four costs and with none.
-type ends struct{ Top, Bottom dispatch.Counts }
-
-// Ends are those of a program on entry; nil where they were not counted.
-func (a *answer) Ends() *ends {
-	all := groups(a.Rows)
-	if len(all) == 0 {
-		return nil
-	}
-	return &ends{all[0].by[combinations-1].counts, all[0].by[0].counts}
-}
-
 // comparisons holds what is left of fprobe's time against what is left here.
 func (a *answer) comparisons() (out []experiments.Comparison) {
 	u, o := a.hit(unoptimised), a.hit(optimised)

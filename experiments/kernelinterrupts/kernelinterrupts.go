@@ -42,7 +42,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *Row]{
-	Form: declared, Cells: cells, Measure: measure, Check: check,
+	Form: declared, Measure: measure, Check: check,
 }).Experiment()
 
 func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, error) {
@@ -184,16 +184,12 @@ func (r *report) ledgers() error {
 	return nil
 }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(*Row) any{
-	"role":    func(r *Row) any { return r.role() },
-	"batches": func(r *Row) any { return results.If(r.Batches != noBatches, r.Batches) },
-}
-
 // Batched is the number of batches; empty where there are none.
 func (s Summary) Batched() any { return results.If(s.Batches != noBatches, s.Batches) }
+func (r *Row) Batched() any    { return results.If(r.Batches != noBatches, r.Batches) }
 
-func (r *Row) role() string {
+// Role says which CPU it is.
+func (r *Row) Role() string {
 	if r.Patcher {
 		return "patcher"
 	}
