@@ -130,7 +130,7 @@ func recorderOf(t *testing.T) (*recorder, *machine) {
 	x := &recorder{Recording: &Recording{Arch: "riscv64", CPUs: 2}, Client: m.serve(t), kernel: k,
 		at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
 	for _, w := range []Watch{{Kind: Begin, Function: "arch_ftrace_update_code", At: begins},
-		{Kind: Store, Function: "__patch_insn_write", At: stores, args: []arg{at, from, length}},
+		{Kind: Store, Function: "__patch_insn_write", At: stores, args: []string{at, from, length}},
 		{Kind: Round, Function: "flush_icache_all", At: flushes}, {Kind: Answer, Function: "ipi_remote_fence_i", At: answers}} {
 		x.at[w.At] = w
 	}

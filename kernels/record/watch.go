@@ -3,10 +3,13 @@
 package record
 
 import (
+	_ "embed"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/textpoke/textpoke/kernels/image"
 )
@@ -17,31 +20,27 @@ type Watch struct {
 	Function string
 	At       uint64
 	Evidence string // why it is this one
-	args     []arg
+	args     []string
 }
 
-// arg is what an argument of a watched function says of its step.
-type arg uint8
-
+// What an argument of a watched function says of its step; steps.go takes
+// a callback and the registers of a trap (frame) by their place.
 const (
-	unused   arg = iota
-	at           // the address that is stored to
-	from         // where the new bytes lie
-	length       // how many
-	word         // the new bytes themselves, of an instruction
-	long         // those of a literal
-	fill         // a byte that is repeated
-	copier       // the function that copies: text_poke_memset repeats one byte
-	called       // the function that every CPU is to call
-	callback     // the function that is called while the machine stands still
-	frame        // the registers of what trapped
+	at     = "at"     // the address that is stored to
+	from   = "from"   // where the new bytes lie
+	length = "length" // how many
+	word   = "word"   // the new bytes themselves, of an instruction
+	long   = "long"   // those of a literal
+	fill   = "fill"   // a byte that is repeated
+	copier = "copier" // the function that copies: text_poke_memset repeats one byte
+	called = "called" // the function that every CPU is to call
 )
 
 // rule says that a function is watched where some others lead to it, or where it is there, if none is named.
 type rule struct {
 	kind     Kind
 	function string
-	args     []arg
+	args     []string
 	from     []string
 	needs    string // another function that must be there
 }
@@ -49,49 +48,35 @@ type rule struct {
 // rules are looked at in this order. Of rules for one function, the first that holds counts. The sources:
 // arch/x86/kernel/alternative.c, Linux 5.4 to 7.2; arch/arm64/kernel/patching.c and arch/riscv/kernel/patch.c, 6.1 to
 // 7.2; kernel/stop_machine.c, kernel/smp.c, kernel/trace/ftrace.c and kernel/kprobes.c.
-var rules = []rule{
-	{Begin, "smp_text_poke_batch_finish", nil, batchers, ""},
-	{Begin, "text_poke_bp_batch", nil, batchers, ""},
-	{Begin, "text_poke_bp", nil, []string{"arch_jump_label_transform"}, ""},
-	{Begin, "arch_ftrace_update_code", nil, nil, "aarch64_insn_patch_text_nosync"},
-	{Begin, "arch_ftrace_update_code", nil, nil, "patch_text_nosync"},
+//
+//go:embed rules.csv
+var ruleTable string
 
-	{Store, "__text_poke", []arg{copier, at, from, length}, storers, "text_poke_memcpy"},
-	{Store, "__text_poke", []arg{at, from, length}, storers, ""},
-	{Store, "text_poke", []arg{at, from, length}, storers, ""},
-	{Store, "__aarch64_insn_write", []arg{at, word}, storers, ""},
-	{Store, "aarch64_insn_patch_text_nosync", []arg{at, word}, storers, ""},
-	{Store, "aarch64_insn_write_literal_u64", []arg{at, long}, storers, ""},
-	{Store, "__patch_insn_write", []arg{at, from, length}, storers, ""},
-	{Store, "patch_insn_write", []arg{at, from, length}, storers, ""},
-	{Store, "__patch_insn_set", []arg{at, fill, length}, []string{"patch_text_set_nosync"}, ""},
+var rules = sync.OnceValue(func() (all []rule) {
+	rows, err := csv.NewReader(strings.NewReader(ruleTable)).ReadAll()
+	if err != nil {
+		panic(err) // a table of ours
+	}
+	for _, r := range rows[1:] {
+		from := groups[r[3]]
+		if from == nil {
+			from = strings.Fields(r[3])
+		}
+		all = append(all, rule{Kind(r[0]), r[1], strings.Fields(r[2]), from, r[4]})
+	}
+	return all
+})
 
-	{Answer, "do_sync_core", nil, nil, ""},
-	{Answer, "do_nothing", nil, nil, "aarch64_insn_patch_text_nosync"},
-	{Answer, "ipi_remote_fence_i", nil, nil, ""},
-	{Round, "on_each_cpu_cond_mask", []arg{unused, called}, synchronisers, ""},
-	{Round, "on_each_cpu", []arg{called}, synchronisers, ""},
-	{Round, "kick_all_cpus_sync", nil, []string{"arch_jump_label_transform_apply", "arch_jump_label_transform"}, ""},
-	{Round, "flush_icache_all", nil, []string{"patch_text_nosync"}, ""},
-
-	{Trap, "smp_text_poke_int3_handler", []arg{frame}, nil, ""},
-	{Trap, "poke_int3_handler", []arg{frame}, nil, ""},
-	{Halt, "stop_machine_cpuslocked", []arg{callback}, nil, ""},
-	{Stand, "multi_cpu_stop", nil, nil, ""},
-	{Grace, "synchronize_rcu_tasks", nil, waiters, ""},
-	{Grace, "synchronize_rcu_tasks_rude", nil, waiters, ""},
+// groups are names in the table for functions that lead to others.
+var groups = map[string][]string{
+	"batchers": {"arch_ftrace_update_code", "ftrace_replace_code", "text_poke_finish", "arch_jump_label_transform_apply",
+		"text_poke_bp", "smp_text_poke_single"},
+	"storers": {"text_poke_bp_batch", "smp_text_poke_batch_finish", "text_poke_bp", "ftrace_make_call",
+		"patch_text_nosync", "arch_jump_label_transform_queue", "arch_jump_label_transform", "ftrace_replace_code"},
+	"synchronisers": {"smp_text_poke_batch_finish", "text_poke_bp_batch", "text_poke_bp", "text_poke_sync",
+		"ftrace_replace_code"},
+	"waiters": {"ftrace_shutdown", "unregister_ftrace_function", "kprobe_optimizer"},
 }
-
-var (
-	batchers = []string{"arch_ftrace_update_code", "ftrace_replace_code", "text_poke_finish",
-		"arch_jump_label_transform_apply",
-		"text_poke_bp", "smp_text_poke_single"}
-	storers = []string{"text_poke_bp_batch", "smp_text_poke_batch_finish", "text_poke_bp", "ftrace_make_call",
-		"patch_text_nosync", "arch_jump_label_transform_queue", "arch_jump_label_transform", "ftrace_replace_code"}
-	synchronisers = []string{"smp_text_poke_batch_finish", "text_poke_bp_batch", "text_poke_bp", "text_poke_sync",
-		"ftrace_replace_code"}
-	waiters = []string{"ftrace_shutdown", "unregister_ftrace_function", "kprobe_optimizer"}
-)
 
 // ErrNoRule is a kernel of which no rule says where it stores to text.
 var ErrNoRule = errors.New("no rule finds a function that stores to text")
@@ -101,7 +86,7 @@ const depth = 4
 
 // Watches are the functions that are watched in a kernel. Of what no rule finds the notes tell.
 func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
-	for _, r := range rules {
+	for _, r := range rules() {
 		addr, there := k.Addr(r.function)
 		same := func(w Watch) bool {
 			return w.Function == r.function || w.Kind == r.kind && r.kind != Answer && r.kind != Grace && calls(k, w.Function, r.function)
