@@ -116,12 +116,6 @@ func (s *Service) quiet(at time.Time) (until time.Time, why string) {
 	return until, why
 }
 
-// account is what allowances are spent on, and how much of them.
-type account struct {
-	spent map[string]time.Time // see Limit.Fits
-	fresh map[string]time.Time // of that, what the journal does not have yet
-}
-
 // keys are whose allowance a limit is: of everybody, or of each client.
 func (l Limit) keys(clients []string) (keys []string) {
 	if !l.Client {
@@ -165,7 +159,7 @@ func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []s
 			continue
 		}
 		for _, key := range l.keys(clients) {
-			if t := l.Fits(at, s.account.spent[key], each); t.After(when) {
+			if t := l.Fits(at, s.spentBy[key], each); t.After(when) {
 				when, why = t, fmt.Sprintf("%v, of which it takes %d", l, each)
 			}
 		}
@@ -258,8 +252,8 @@ func (s *Service) charge(changes []coordinator.Change) {
 			continue
 		}
 		for _, key := range l.keys(clientsOf(s.carried)) {
-			s.account.spent[key] = l.Spend(now, s.account.spent[key], ofEach(cost))
-			s.account.fresh[key] = s.account.spent[key].UTC()
+			s.spentBy[key] = l.Spend(now, s.spentBy[key], ofEach(cost))
+			s.fresh[key] = s.spentBy[key].UTC()
 		}
 	}
 }
@@ -268,11 +262,11 @@ func (s *Service) charge(changes []coordinator.Change) {
 func (s *Service) spent(at time.Time) *journal.Spent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.account.fresh) == 0 {
+	if len(s.fresh) == 0 {
 		return nil
 	}
-	fresh := s.account.fresh
-	s.account.fresh = map[string]time.Time{}
+	fresh := s.fresh
+	s.fresh = map[string]time.Time{}
 	return &journal.Spent{At: at, Until: fresh}
 }
 

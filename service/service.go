@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -140,10 +141,11 @@ type Service struct {
 
 	ends     atomic.Int64 // updates that have ended: what clients want may be another then
 	progress progress
-	account  account
-	waitsFor string     // what those that are held wait for; the coordinator's goroutine alone uses it
-	lost     int        // see Stats; as of the start
-	carried  []*pending // what the coordinator's goroutine carries out; it alone uses this
+	spentBy  map[string]time.Time // until when each allowance is spent; see Limit.Fits
+	fresh    map[string]time.Time // of these, what the journal does not have yet
+	waitsFor string               // what those that are held wait for; the coordinator's goroutine alone uses it
+	lost     int                  // see Stats; as of the start
+	carried  []*pending           // what the coordinator's goroutine carries out; it alone uses this
 
 	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
@@ -177,11 +179,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		matching: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
 		events:   newRing(cfg.Now()), names: newNames(cfg.Table),
 		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
-		account: account{cfg.Store.Spent(), map[string]time.Time{}},
+		spentBy: map[string]time.Time{}, fresh: map[string]time.Time{},
 	}
-	if s.account.spent == nil {
-		s.account.spent = map[string]time.Time{}
-	}
+	maps.Copy(s.spentBy, cfg.Store.Spent())
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	s.store.OnCommit(cfg.Observer.Written)
 	var err error

@@ -138,6 +138,7 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Listener = cfg.Listener.orNothing()
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &Coordinator{
 		cfg:     cfg,

@@ -56,7 +56,7 @@ func (c *Coordinator) admit(at time.Time, waiting []*Ticket) []*Ticket {
 		}
 	}
 	if len(c.held.tickets) > 0 {
-		c.cfg.Listener.held(c.held.tickets, until)
+		c.cfg.Listener.Held(c.held.tickets, until)
 	}
 	return admitted
 }

@@ -20,48 +20,19 @@ type Listener struct {
 	Ended func(End)
 }
 
-// Tee tells two listeners, the first one first.
-func Tee(a, b Listener) Listener {
-	return Listener{
-		Began: func(at time.Time, ts []*Ticket) {
-			a.began(at, ts)
-			b.began(at, ts)
-		},
-		Held: func(ts []*Ticket, until time.Time) {
-			a.held(ts, until)
-			b.held(ts, until)
-		},
-		Split: func(requests int, err error) {
-			a.split(requests, err)
-			b.split(requests, err)
-		},
-		Ended: func(e End) {
-			a.ended(e)
-			b.ended(e)
-		},
+// orNothing is a listener whose functions are there.
+func (l Listener) orNothing() Listener {
+	if l.Began == nil {
+		l.Began = func(time.Time, []*Ticket) {}
 	}
-}
-
-func (l Listener) began(at time.Time, ts []*Ticket) {
-	if l.Began != nil {
-		l.Began(at, ts)
+	if l.Held == nil {
+		l.Held = func([]*Ticket, time.Time) {}
 	}
-}
-
-func (l Listener) held(ts []*Ticket, until time.Time) {
-	if l.Held != nil {
-		l.Held(ts, until)
+	if l.Split == nil {
+		l.Split = func(int, error) {}
 	}
-}
-
-func (l Listener) split(requests int, err error) {
-	if l.Split != nil {
-		l.Split(requests, err)
+	if l.Ended == nil {
+		l.Ended = func(End) {}
 	}
-}
-
-func (l Listener) ended(e End) {
-	if l.Ended != nil {
-		l.Ended(e)
-	}
+	return l
 }

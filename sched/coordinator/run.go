@@ -154,7 +154,7 @@ func (c *Coordinator) update(ctx context.Context, at time.Time, ts []*Ticket) {
 	begun := c.cfg.Now()
 	us, err := c.try(ctx, at, ts)
 	if err != nil && ctx.Err() == nil && len(ts) > 1 && c.broken.Load() == nil {
-		c.cfg.Listener.split(len(ts), err)
+		c.cfg.Listener.Split(len(ts), err)
 		for _, t := range ts {
 			c.update(ctx, at, []*Ticket{t})
 		}
@@ -174,7 +174,7 @@ func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]un
 	if why := c.broken.Load(); why != nil {
 		return nil, *why
 	}
-	c.cfg.Listener.began(at, ts)
+	c.cfg.Listener.Began(at, ts)
 	us := c.wants.addAll(ts)
 	changes := c.lacking(us)
 	if len(changes) == 0 {
@@ -215,7 +215,7 @@ func (c *Coordinator) settle(ts []*Ticket, us []undo, err error) End {
 
 // tell tells listeners and those who wait how requests that are settled have ended.
 func (c *Coordinator) tell(end End) {
-	c.cfg.Listener.ended(end)
+	c.cfg.Listener.Ended(end)
 	c.requests.Add(uint64(len(end.Tickets)))
 	for _, t := range end.Tickets {
 		t.err = end.Err
