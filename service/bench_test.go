@@ -68,7 +68,7 @@ func BenchmarkLinger(b *testing.B) {
 // bytes written. In the same run, turn by turn, is what two syncs of a page take on this disk: of-two-syncs is how
 // many updates there are for each of those, by the mean, and p50-of-two-syncs the median of the one in that of the other.
 func BenchmarkSubmit(b *testing.B) {
-	for _, clients := range []int{1, 64} {
+	for _, clients := range []int{1, 8, 64, 512} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			var commits atomic.Int64
 			m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=8", buffer: "dynamic",
