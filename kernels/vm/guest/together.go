@@ -32,6 +32,7 @@ func together(arg string) (*action, error) {
 	return &action{on: nothing, off: nothing, prepare: func() error {
 		runtime.LockOSThread()                       // CPUs are a thread's
 		_ = write(tracing+"options/record-cmd", "0") // what an event changes then is its own
+		defer func() { _ = write(cpu1, "1") }()      // hotplug may be killed in between
 		for i, name := range names[1:] {
 			if name == "" {
 				continue
@@ -116,9 +117,9 @@ func churn(string) (*action, error) {
 }
 
 // hotplug takes CPU 1 down and up.
-func hotplug(string) (*action, error) {
-	return writes("/sys/devices/system/cpu/cpu1/online", "0", "1")
-}
+func hotplug(string) (*action, error) { return writes(cpu1, "0", "1") }
+
+const cpu1 = "/sys/devices/system/cpu/cpu1/online"
 
 // onTheWayUp are functions that an x86 CPU executes before it is online (start_secondary, arch/x86/kernel/smpboot.c,
 // Linux 6.12 and 7.2), and those that they call. Which of them can be traced differs.
