@@ -13,25 +13,14 @@ import (
 
 // apply sets a library's axis up for values that go so far.
 func (a Axis) apply(to *plot.Axis, s span) {
-	switch {
-	case a.Names != nil:
+	if a.Names != nil {
 		to.Min, to.Max = -0.6, float64(len(a.Names))-0.4
 		to.Tick.Marker = named(a.Names)
 		to.Tick.Length = 0
 		return
-	case a.From != 0 || a.To != 0:
-		s.add(a.From)
-		s.add(a.To)
-		if a.Log {
-			s.zero = a.From == 0
-		}
-		s.low, s.high = a.From, a.To
 	}
 	if a.Log {
 		l := logScale{zero: s.zero, low: below(s.least), high: above(s.high)}
-		if a.From > 0 {
-			l.low = a.From
-		}
 		if l.high <= l.low {
 			l.high = 10 * l.low
 		}
@@ -42,15 +31,13 @@ func (a Axis) apply(to *plot.Axis, s span) {
 		to.Scale, to.Tick.Marker = l, l
 		return
 	}
-	if a.From == 0 && a.To == 0 {
-		room := (s.high - s.low) * 0.06
-		if s.low >= 0 && s.low < s.high/2 {
-			s.low = 0
-		} else {
-			s.low -= room
-		}
-		s.high += room
+	room := (s.high - s.low) * 0.06
+	if s.low >= 0 && s.low < s.high/2 {
+		s.low = 0
+	} else {
+		s.low -= room
 	}
+	s.high += room
 	if s.high <= s.low {
 		s.high = s.low + 1
 	}

@@ -24,7 +24,6 @@ type Chart struct {
 	Title, Subtitle string
 	X, Y            Axis
 	Series          []Series
-	Notes           []Note
 	Alone           bool      // no two series have a bar at the same place
 	Width, Height   vg.Length // 0: 165 by 105 mm, which fits a page
 }
@@ -32,10 +31,9 @@ type Chart struct {
 // Axis is one of the two. Zero on an axis that is Log has a place of its own,
 // left of a gap. With Names the values are places: 0, 1, 2 and so on.
 type Axis struct {
-	Label    string
-	Log      bool
-	Names    []string
-	From, To float64 // both 0: as far as the data go
+	Label string
+	Log   bool
+	Names []string
 }
 
 // Mark is how a series is drawn.
@@ -60,13 +58,6 @@ type Series struct {
 	X, Y      []float64
 	Low, High []float64
 	Labels    []string
-}
-
-// Note is a text inside the chart, its left end, or its right one, at a point.
-type Note struct {
-	X, Y  float64
-	Text  string
-	Right bool // the text ends there
 }
 
 // check tells what is wrong with a chart: numbers that cannot be placed.
@@ -168,7 +159,7 @@ func (c *Chart) overhang() (wide vg.Length) {
 
 // labelled tells whether texts stand above points.
 func (c *Chart) labelled() bool {
-	return len(c.Notes) > 0 || slices.ContainsFunc(c.Series, func(s Series) bool {
+	return slices.ContainsFunc(c.Series, func(s Series) bool {
 		return s.Labels != nil && s.Kind != Lying && s.Kind != Cells
 	})
 }
@@ -213,9 +204,6 @@ func (c *Chart) plot() *plot.Plot {
 		if (s.Kind == Bars || s.Kind == Lying) && !c.Alone {
 			bar++
 		}
-	}
-	for _, n := range c.Notes {
-		p.Add(noted{n})
 	}
 	return p
 }

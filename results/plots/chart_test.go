@@ -31,7 +31,6 @@ func samples() map[string]*Chart {
 				{Name: "random", Kind: Steps, X: []float64{128, 170, 256, 1024}, Y: []float64{66000, 66001, 66000, 66000}},
 				{Name: "points", Kind: Points, X: []float64{128, 170}, Y: []float64{0, 20}, Labels: []string{"none", "twenty"}},
 			},
-			Notes: []Note{{X: 300, Y: 2000, Text: "a note"}},
 		},
 		"bars": {
 			Title: "Bars side by side, one series a group", X: Axis{Names: []string{"enable, old", "disable, old",
@@ -146,7 +145,6 @@ func TestNothing(t *testing.T) {
 		{},
 		{X: Axis{Log: true}, Y: Axis{Names: []string{}}, Series: []Series{{Kind: Lying}}},
 		{X: Axis{Names: []string{"a"}}, Series: []Series{{Kind: Bars, X: []float64{0}, Y: []float64{0}}, {Kind: Steps}}},
-		{X: Axis{From: 1, To: 5}, Y: Axis{Log: true, From: 2, To: 3}, Series: []Series{{Kind: Points}}},
 	} {
 		var b bytes.Buffer
 		if err := WriteSVG(&b, c.Picture()); err != nil || b.Len() == 0 {

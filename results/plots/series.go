@@ -173,18 +173,6 @@ func (d drawn) drawBars(c draw.Canvas, p *plot.Plot, l look, at []vg.Point) {
 	}
 }
 
-// noted is a note in its chart.
-type noted struct{ Note }
-
-// Plot writes it.
-func (n noted) Plot(c draw.Canvas, p *plot.Plot) {
-	style := pointStyle
-	if n.Right {
-		style.Align = text.XRight
-	}
-	style.Write(c, c.X(p.X.Norm(n.X)), c.Y(p.Y.Norm(n.Y)), n.Text)
-}
-
 // fills are the colours of cells: the first, which most cells have, is pale. The others are those of
 // Okabe and Ito, and three more where these run out.
 var fills = []color.Color{
