@@ -12,7 +12,7 @@ import (
 // TestManyNames: names that want one record each take little memory, while they come and
 // after a restart, whatever the table's size.
 func TestManyNames(t *testing.T) {
-	names, most := 4_000, uint64(8<<20)
+	names, most := 4_000, uint64(9<<20) // most of it the last events, each with an update
 	if *long {
 		names, most = 80_000, 48<<20
 	}

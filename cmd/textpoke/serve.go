@@ -106,12 +106,12 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams, Rate: s.rate},
 		Version: built,
 	})
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // before anybody hears of the server
+	defer signal.Stop(hangup)
 	if err := v.listen(s, secure); err != nil {
 		return errors.Join(err, v.store.Close())
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	err = v.start(ctx, s, on)
 	if err == nil {
 		err = v.serve(ctx, s, hangup)

@@ -89,6 +89,8 @@ func (w *wants) flip(client string, changed *roaring.Bitmap) {
 	}
 	if mine.Xor(changed); mine.IsEmpty() {
 		delete(w.clients, client)
+	} else {
+		w.clients[client] = mine.Clone() // which has no room to spare
 	}
 }
 
