@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package readtrace reads Perfetto timelines for tests, and refuses what a
-// reader would have to guess at. It shares nothing with the writer: the field
-// numbers were taken from the .proto files of google/perfetto once more.
+// reader would have to guess at. It shares nothing with the writer: the messages of
+// trace.txtpb were taken from the .proto files of google/perfetto once more, and
+// google.golang.org/protobuf reads them.
 package readtrace
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // File is what a timeline shows.
@@ -55,38 +64,43 @@ type flowEnd struct {
 	arrives bool
 }
 
-// field is one field of a message.
-type field struct {
-	n    protowire.Number
-	v    uint64
-	body []byte
-}
+//go:embed trace.txtpb
+var messages []byte
 
-func fields(b []byte) (out []field, err error) {
-	for len(b) > 0 {
-		n, kind, l := protowire.ConsumeTag(b)
-		if l < 0 {
-			return nil, protowire.ParseError(l)
-		}
-		b = b[l:]
-		f := field{n: n}
-		switch kind {
-		case protowire.VarintType:
-			f.v, l = protowire.ConsumeVarint(b)
-		case protowire.Fixed64Type:
-			f.v, l = protowire.ConsumeFixed64(b)
-		case protowire.BytesType:
-			f.body, l = protowire.ConsumeBytes(b)
-		default:
-			return nil, fmt.Errorf("field %d has wire type %d", n, kind)
-		}
-		if l < 0 {
-			return nil, protowire.ParseError(l)
-		}
-		b = b[l:]
-		out = append(out, f)
+// trace is the message that a file is.
+var trace = func() protoreflect.MessageDescriptor {
+	var file descriptorpb.FileDescriptorProto
+	err := prototext.Unmarshal(messages, &file)
+	if err != nil {
+		panic(err)
 	}
-	return out, nil
+	read, err := protodesc.NewFile(&file, nil)
+	if err != nil {
+		panic(err)
+	}
+	return read.Messages().ByName("Trace")
+}()
+
+// message is one, with its fields by their names.
+type message struct{ protoreflect.Message }
+
+func (m message) field(name protoreflect.Name) protoreflect.FieldDescriptor {
+	return m.Descriptor().Fields().ByName(name)
+}
+func (m message) has(name protoreflect.Name) bool               { return m.Has(m.field(name)) }
+func (m message) get(name protoreflect.Name) protoreflect.Value { return m.Get(m.field(name)) }
+func (m message) uint(name protoreflect.Name) uint64            { return m.get(name).Uint() }
+func (m message) int(name protoreflect.Name) int64              { return m.get(name).Int() }
+func (m message) in(name protoreflect.Name) message             { return message{m.get(name).Message()} }
+
+// known refuses fields that trace.txtpb does not have, or has with another wire type.
+func known(m proto.Message) error {
+	return protorange.Range(m.ProtoReflect(), func(v protopath.Values) error {
+		if is, ok := v.Index(-1).Value.Interface().(protoreflect.Message); ok && len(is.GetUnknown()) > 0 {
+			return fmt.Errorf("%s: unknown field %x", is.Descriptor().Name(), is.GetUnknown())
+		}
+		return nil
+	})
 }
 
 // Read reads a timeline and checks it: every packet is of the one sequence, whose
@@ -95,15 +109,16 @@ func fields(b []byte) (out []field, err error) {
 // nest; every arrow leaves once, arrives once, and not before it left.
 func Read(b []byte) (*File, error) {
 	f := &File{byID: map[uint64]*Track{}, names: map[uint64]string{}}
-	packets, err := fields(b)
-	if err != nil {
+	all := dynamicpb.NewMessage(trace)
+	if err := proto.Unmarshal(b, all); err != nil {
 		return nil, err
 	}
-	for i, p := range packets {
-		if p.n != 1 {
-			return nil, fmt.Errorf("packet %d: field %d of Trace", i, p.n)
-		}
-		if err := f.packet(p.body); err != nil {
+	if err := known(all); err != nil {
+		return nil, err
+	}
+	packets := message{all}.get("packet").List()
+	for i := range packets.Len() {
+		if err := f.packet(message{packets.Get(i).Message()}); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
 	}
@@ -118,105 +133,47 @@ func Read(b []byte) (*File, error) {
 	return f, f.checkFlows()
 }
 
-func (f *File) packet(b []byte) error {
-	all, err := fields(b)
-	if err != nil {
+func (f *File) packet(p message) error {
+	if err := f.interned(p.in("interned_data").get("event_names").List()); err != nil {
 		return err
 	}
-	at, seq, flags := int64(-1), uint64(0), uint64(0)
-	var event []byte
-	for _, x := range all {
-		switch x.n {
-		case 8:
-			at = int64(x.v)
-		case 10:
-			seq = x.v
-		case 11:
-			event = x.body
-		case 12:
-			err = f.interned(x.body)
-		case 13:
-			flags = x.v
-		case 59:
-			err = f.defaults(x.body)
-		case 60:
-			err = f.track(x.body)
-		case 42, 87:
-		default:
-			err = fmt.Errorf("field %d of TracePacket", x.n)
-		}
-		if err != nil {
+	if p.has("trace_packet_defaults") {
+		f.preset = p.in("trace_packet_defaults").in("track_event_defaults").uint("track_uuid")
+	}
+	if p.has("track_descriptor") {
+		if err := f.track(p.in("track_descriptor")); err != nil {
 			return err
 		}
 	}
+	flags := p.uint("sequence_flags")
 	f.cleared = f.cleared || flags&1 != 0
-	switch {
+	switch seq := p.uint("trusted_packet_sequence_id"); {
 	case seq != 1:
 		return fmt.Errorf("sequence %d", seq)
 	case !f.cleared:
 		return fmt.Errorf("nothing has cleared the sequence's state")
-	case event == nil:
+	case !p.has("track_event"):
 		return nil
-	case at < 0 || flags&2 == 0:
-		return fmt.Errorf("an event at %d with flags %d", at, flags)
+	case !p.has("timestamp") || int64(p.uint("timestamp")) < 0 || flags&2 == 0:
+		return fmt.Errorf("an event at %d with flags %d", p.uint("timestamp"), flags)
 	}
-	return f.event(event, at)
+	return f.event(p.in("track_event"), int64(p.uint("timestamp")))
 }
 
-func (f *File) interned(b []byte) error {
-	names, err := fields(b)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		parts, err := fields(n.body)
-		if err != nil || n.n != 2 || len(parts) != 2 || parts[0].n != 1 || parts[1].n != 2 {
-			return fmt.Errorf("interned data %x: %w", b, err)
+func (f *File) interned(names protoreflect.List) error {
+	for i := range names.Len() {
+		name := message{names.Get(i).Message()}
+		if iid := name.uint("iid"); f.names[iid] != "" {
+			return fmt.Errorf("name %d is there already", iid)
 		}
-		if f.names[parts[0].v] != "" {
-			return fmt.Errorf("name %d is there already", parts[0].v)
-		}
-		f.names[parts[0].v] = string(parts[1].body)
+		f.names[name.uint("iid")] = name.get("name").String()
 	}
 	return nil
 }
 
-func (f *File) defaults(b []byte) error {
-	outer, err := fields(b)
-	if err != nil || len(outer) != 1 || outer[0].n != 11 {
-		return fmt.Errorf("defaults %x: %w", b, err)
-	}
-	inner, err := fields(outer[0].body)
-	if err != nil || len(inner) != 1 || inner[0].n != 11 {
-		return fmt.Errorf("event defaults %x: %w", b, err)
-	}
-	f.preset = inner[0].v
-	return nil
-}
-
-func (f *File) track(b []byte) error {
-	all, err := fields(b)
-	if err != nil {
-		return err
-	}
-	t := &Track{}
-	for _, x := range all {
-		switch x.n {
-		case 1:
-			t.ID = x.v
-		case 2:
-			t.Name = string(x.body)
-		case 5:
-			t.Parent = x.v
-		case 8:
-			t.Counter = true
-		case 12:
-			t.Rank = int64(x.v)
-		case 11, 15:
-		default:
-			return fmt.Errorf("field %d of TrackDescriptor", x.n)
-		}
-	}
+func (f *File) track(d message) error {
+	t := &Track{ID: d.uint("uuid"), Parent: d.uint("parent_uuid"), Name: d.get("name").String(),
+		Rank: d.int("sibling_order_rank"), Counter: d.has("counter")}
 	if t.ID == 0 || f.byID[t.ID] != nil {
 		return fmt.Errorf("track %d %q is there already", t.ID, t.Name)
 	}
@@ -225,36 +182,27 @@ func (f *File) track(b []byte) error {
 	return nil
 }
 
-func (f *File) event(b []byte, at int64) error {
-	all, err := fields(b)
-	if err != nil {
-		return err
+// flows are the arrows of a field, of an event at a time.
+func (f *File) flows(e message, field protoreflect.Name, at int64, arrives bool) (ids []uint64) {
+	list := e.get(field).List()
+	for i := range list.Len() {
+		ids = append(ids, list.Get(i).Uint())
+		f.ends = append(f.ends, flowEnd{ids[i], at, arrives})
 	}
-	kind, id, value, s := uint64(0), f.preset, int64(0), Slice{From: at, Until: at}
-	for _, x := range all {
-		switch x.n {
-		case 9:
-			kind = x.v
-		case 10:
-			if s.Name = f.names[x.v]; s.Name == "" {
-				return fmt.Errorf("name %d is not there", x.v)
-			}
-		case 11:
-			id = x.v
-		case 30:
-			value = int64(x.v)
-		case 47:
-			s.Leaves = append(s.Leaves, x.v)
-			f.ends = append(f.ends, flowEnd{x.v, at, false})
-		case 48:
-			s.Arrives = append(s.Arrives, x.v)
-			f.ends = append(f.ends, flowEnd{x.v, at, true})
-		default:
-			return fmt.Errorf("field %d of TrackEvent", x.n)
-		}
+	return ids
+}
+
+func (f *File) event(e message, at int64) error {
+	s := Slice{From: at, Until: at, Name: f.names[e.uint("name_iid")], Leaves: f.flows(e, "flow_ids", at, false),
+		Arrives: f.flows(e, "terminating_flow_ids", at, true)}
+	id, kind := f.preset, e.int("type")
+	if e.has("track_uuid") {
+		id = e.uint("track_uuid")
 	}
 	t := f.byID[id]
 	switch {
+	case e.has("name_iid") && s.Name == "":
+		return fmt.Errorf("name %d is not there", e.uint("name_iid"))
 	case t == nil:
 		return fmt.Errorf("track %d is not there", id)
 	case at < t.last:
@@ -263,10 +211,10 @@ func (f *File) event(b []byte, at int64) error {
 		return fmt.Errorf("track %q: an event of type %d", t.Name, kind)
 	}
 	t.last = at
-	return t.add(kind, s, value)
+	return t.add(kind, s, e.int("counter_value"))
 }
 
-func (t *Track) add(kind uint64, s Slice, value int64) error {
+func (t *Track) add(kind int64, s Slice, value int64) error {
 	s.Depth = len(t.open)
 	switch kind {
 	case 1:
