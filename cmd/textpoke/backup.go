@@ -27,11 +27,7 @@ func backupCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "copy what a textpoke serve keeps, while it runs",
-		Long: "backup writes all that is below --data into one new file, as of one moment. The server may run\n" +
-			"meanwhile. Every sum in the copy is looked at before it gets its name. textpoke restore makes a\n" +
-			"directory of it.",
-		Example: "  textpoke backup --data tp-data monday.db",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := journal.Backup(cmd.Context(), data, args[0])
 			return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
@@ -46,10 +42,7 @@ func restoreCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "make a directory for textpoke serve of a backup",
-		Long: "restore makes the directory --data of what textpoke backup wrote, once every sum in it was looked\n" +
-			"at. A directory that has a journal is left as it is.",
-		Example: "  textpoke restore --data tp-data monday.db",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := journal.Restore(cmd.Context(), args[0], data)
 			return c.copied(args[0], err, "made "+data+": textpoke serve --data "+quote(data)+" goes on from there")

@@ -25,17 +25,7 @@ func calibrateCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "what rounds and their parts take on this machine; list, show",
-		Long: "calibrate measures this machine, without special rights, and prints a calibration file: the\n" +
-			"times that modelled costs rest on, each with an interval and how it is known. A round to n CPUs\n" +
-			"is measured by membarrier(2), which sends the same interrupts as a round of text patching. Where\n" +
-			"the hardware engine runs (run --engine hardware), what a breakpoint, a store, a comparison and\n" +
-			"publishing take is measured too, in user space: a signal is not a trap gate. What\n" +
-			"only a kernel could measure is taken over from another calibration, marked as assumed and\n" +
-			"ranged on stderr. Best run on a machine that does nothing else.\n\n" +
-			"--format table shows the quantities for reading; csv is the file, and the default.",
-		Example: "  textpoke calibrate --name mine >mine.csv\n  textpoke calibrate --time 20s --base e5-2699 --out DIR\n" +
-			"  textpoke calibrate show sg2042 --format table",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if budget < 0 || budget > longestCalibration {
 				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", budget, longestCalibration)
@@ -196,9 +186,6 @@ func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.E
 func calibrateShow(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "a calibration as a file, with the source of every number", Args: cobra.ExactArgs(1),
-		Long: "show prints a calibration, built in or from a file: as a file with the source of every number,\n" +
-			"to be changed under another name; with --format table for reading.",
-		Example: "  textpoke calibrate show m1 >mine.csv\n  textpoke calibrate show mine.csv --format table",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cal, err := c.openCalibration(args[0])
 			if err != nil {

@@ -43,19 +43,8 @@ func checkCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "is it safe? every interleaving of a small machine",
-		Long: "check explores every interleaving of a few CPUs that execute a few sites while a patcher\n" +
-			"enables and disables them. Safe means that nothing can break. Of what can, the shortest way to\n" +
-			"break it is printed, and the exit code is 1. A search that is cut short, by a limit too, is\n" +
-			"incomplete, and the exit code is 3. Lists mean the cross product.",
-		Example: "  textpoke check --arch x86_64\n" +
-			"  textpoke check --arch x86_64 --mutate drop-sync-1\n" +
-			"  textpoke check --arch x86_64,arm64 --protocol breakpoint --cpus 2,3,4 --format csv\n" +
-			"  textpoke check --plan my.plan --arch x86_64\n" +
-			"  textpoke check --bug lost-text-mutex\n" +
-			"  textpoke check --arch x86_64 --mutate drop-sync-1 --trace t.json\n" +
-			"  textpoke check --replay t.json",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", check.Columns.Table("check"))
 	c.prints(cmd, "with --list", check.ListColumns.Table("list"))

@@ -186,7 +186,6 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [ID]",
 		Short: "updates, or one of them, as they stand",
-		Long:  "status lists updates in the order of their submission, or prints one.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {

@@ -44,10 +44,7 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cpus",
 		Short: "the machine's CPUs and what each has taken",
-		Long:  "cpus lists the CPUs, after it has unplugged some or plugged them in again.",
-		Example: "  textpoke ctl cpus\n" +
-			"  textpoke ctl cpus --unplug 3",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			for i, cpu := range slices.Concat(unplug, plug) {
 				online := i >= len(unplug)
@@ -79,11 +76,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [ID]", Annotations: map[string]string{live: ""},
 		Short: "wait for an update's end, or follow what happens",
-		Long: "watch ID prints an update when it has ended; the exit code is 1 unless it is live then.\n" +
-			"Without ID it prints what happens, one event a line, until it is interrupted or the server\n" +
-			"stops: seconds since the machine was built, kind and what happened; --format json is an object\n" +
-			"a line. The server shows 10,000 events of the machine a second, and says how many it left out.",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 0 {
 				if f.format == results.FormatCSV {

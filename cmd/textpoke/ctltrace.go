@@ -45,13 +45,7 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace", Annotations: map[string]string{live: ""},
 		Short: "the trace of a client's own functions and events, as it comes",
-		Long: "trace prints the lines of the functions and events that a client has enabled on this machine's kernel,\n" +
-			"as trace_pipe has them, until it is interrupted or the server stops; --format json is an object a line.\n" +
-			"\"CPU:1 [LOST 9 EVENTS]\" says that the kernel overwrote events, of any client's. What was written\n" +
-			"while nobody read comes first, as far as the kernel still has it.",
-		Example: "  textpoke ctl trace --client agent\n" +
-			"  textpoke ctl trace --client agent --for 10s --trace agent.pftrace",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) (err error) {
 			if f.format == results.FormatCSV {
 				return errors.New("--format csv: lines are of several kinds: want table or json")
@@ -122,10 +116,7 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "count", Annotations: map[string]string{live: ""},
 		Short: "how often a client's functions are called and its events happen",
-		Long: "count reads the trace of a client for a while, and prints a row for each function and event, the most\n" +
-			"frequent first. It begins with what the kernel held when nobody read.",
-		Example: "  textpoke ctl count --client agent --for 10s",
-		Args:    cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			if t.length <= 0 {
 				return fmt.Errorf("--for %v: want a time above 0, such as 10s", t.length)

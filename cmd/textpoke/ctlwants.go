@@ -27,11 +27,9 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 	var client string
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "wants [RECORD]",
-		Short:   "who wants a record, or what a client wants",
-		Long:    "wants lists the clients that want the records of a symbol or address, or what one client wants.",
-		Example: "  textpoke ctl wants vfs_read\n  textpoke ctl wants --client deploy",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "wants [RECORD]",
+		Short: "who wants a record, or what a client wants",
+		Args:  cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if all {
 				wants, err := s.wants(ctx)
@@ -76,11 +74,9 @@ func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
 func ctlRenew(f *ctlFlags) *cobra.Command {
 	var client string
 	cmd := &cobra.Command{
-		Use:     "renew",
-		Short:   "go on wanting what a client wants for a time",
-		Long:    "renew has the leases of a client, of enable --lease, begin again, and lists what it wants.",
-		Example: "  textpoke ctl renew --client deploy",
-		Args:    cobra.NoArgs,
+		Use:   "renew",
+		Short: "go on wanting what a client wants for a time",
+		Args:  cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			var found api.Client
 			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(client)+"/renew", nil, &found); err != nil {
@@ -102,11 +98,9 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 	var disable bool
 	req := api.Request{}
 	cmd := &cobra.Command{
-		Use:     "plan",
-		Short:   "what an update would cost, without doing it",
-		Long:    "plan asks for the price of an update that enables records: rounds, interrupts, flushes, and who shares it.",
-		Example: "  textpoke ctl plan --filter 'vfs_*'\n  textpoke ctl plan --disable --record vfs_read --format json",
-		Args:    cobra.NoArgs,
+		Use:   "plan",
+		Short: "what an update would cost, without doing it",
+		Args:  cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			req.Enable = new(!disable)
 			allUnlessNamed(&req)

@@ -40,13 +40,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "all",
 		Short: "runs every experiment, each into a directory of its own below --out",
-		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
-			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
-			"came out; DIR/report.html holds it all, to attach to a mail. Every table and figure in\n" +
-			"docs/ and in the README is made like that.",
-		Example: "  textpoke experiment all --out experiments\n" +
-			"  textpoke experiment all --out experiments --figures docs/figures",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the experiments' files go to")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
 	"strings"
@@ -20,6 +21,24 @@ const (
 	// readable is how wide text may be: longer lines are hard to follow.
 	readable = 100
 )
+
+// descriptions are what commands do, and examples.
+//
+//go:embed help.txt
+var descriptions string
+
+// addHelp gives commands what help.txt has of them, in front of what they say of arguments that several take.
+func addHelp(root *cobra.Command) {
+	for _, section := range strings.Split(descriptions, "\n# "+root.Name())[1:] {
+		name, text, _ := strings.Cut(section, "\n")
+		cmd, rest, err := root.Find(strings.Fields(name))
+		if err != nil || len(rest) > 0 {
+			panic("help.txt: no command" + name)
+		}
+		about, examples, _ := strings.Cut(text, "Examples:\n")
+		cmd.Long, cmd.Example = strings.TrimSpace(about)+cmd.Long, strings.Trim(examples, "\n")
+	}
+}
 
 // printed is a table whose rows a command prints, and when it does.
 type printed struct {

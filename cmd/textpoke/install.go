@@ -23,12 +23,8 @@ func installCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "put the program, its man pages and the completion of shells where they belong",
-		Long: "install copies the program to PREFIX/bin, a man page for every command to PREFIX/share/man/man1, and\n" +
-			"the completion of bash, zsh and fish to where these shells look for it below PREFIX/share. What was\n" +
-			"there of an earlier version is replaced.",
-		Example: "  textpoke install\n  sudo textpoke install --prefix /usr/local",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", prefix, "`directory` that everything goes below")
 	return cmd

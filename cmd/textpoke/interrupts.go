@@ -77,18 +77,7 @@ func interruptsDiff(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "how many rounds were sent, and by whom",
-		Long: "diff compares two saved texts of /proc/interrupts: whole files or single rows, also quoted\n" +
-			"and wrapped as mail does. Naming the same file twice takes the diffs in it apart: its \"<\" rows\n" +
-			"are before and its \">\" rows after. Every round interrupts every CPU but its sender once, so\n" +
-			"that the deltas tell how many rounds there were and how many each CPU sent. When no rounds\n" +
-			"explain them exactly, the exit code is 1, and the rounds that they are nearest to are named, with\n" +
-			"what is left over. --background takes off what the machine takes anyway.",
-		Example: "  cat /proc/interrupts >before\n" +
-			"  echo function >/sys/kernel/tracing/current_tracer\n" +
-			"  cat /proc/interrupts >after\n" +
-			"  textpoke interrupts diff before after --slots 256\n" +
-			"  textpoke interrupts diff mail.txt mail.txt",
-		Args: cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {
@@ -122,10 +111,7 @@ func interruptsSample(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sample -- COMMAND [ARGUMENT...]", Annotations: map[string]string{live: ""},
 		Short: "take both snapshots around a command on this machine",
-		Long: "sample reads /proc/interrupts before and after a command, whose output goes to stderr, and\n" +
-			"compares the two as diff does. When the command fails, the exit code is 1.",
-		Example: "  textpoke interrupts sample -- sh -c 'echo function >/sys/kernel/tracing/current_tracer'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {

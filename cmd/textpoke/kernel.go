@@ -56,24 +56,6 @@ func kernelMeasure(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure [IMAGE [PATCHED]] [-- COMMAND...]",
 		Short: "boot a kernel image in an emulator, and count what an action interrupts",
-		Long: "measure boots a kernel image (a bzImage, or an Image of arm64 or riscv64) in QEMU, without help of\n" +
-			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
-			"every CPU takes meanwhile in every row of /proc/interrupts is counted, and what it takes when as\n" +
-			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
-			"Static keys are switched by files of /proc/sys, and a kprobe gets 0.2 s in which it is optimised. The\n" +
-			"Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
-			"does, and the exit code is 1 where a prediction is wrong and nothing explains it. Of two images, one\n" +
-			"before a patch and one with it, the counts and predictions are put side by side, and with --what-if also\n" +
-			"what was forecast of the first.\n\n" +
-			"--here counts on this machine instead, from CPU 0: the function tracer of an instance of its own (--action\n" +
-			"instance:FILTER), which needs root, or a command that does something else, which counts as enabling it. With\n" +
-			"--compare, IMAGE is this machine's, and its state is read as predict --here does.",
-		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
-			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
-			"  textpoke kernel measure --here --action 'instance:vfs_*' --repetitions 10\n" +
-			"  textpoke kernel measure --here --action static-key:sched_schedstats --compare /boot/vmlinuz -- \\\n" +
-			"    sysctl -w kernel.sched_schedstats=1\n" +
-			"  textpoke kernel measure --action list",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case listed(m.actions):

@@ -15,10 +15,7 @@ func kernelAudit(c *common) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use: "audit IMAGE...", Short: "which known defects kernels have, by their code",
-		Long: "audit holds each image against the museum's cases and the findings that show in a kernel's code, and tells for each\n" +
-			"whether this kernel has it, with the code that shows it. Releases are not looked at: a fix that was carried over counts,\n" +
-			"and cannot-tell is an answer. Exit 1 where a kernel has a defect." + imagesHelp,
-		Example: "  textpoke kernel audit /boot/vmlinuz\n  textpoke kernel audit --format csv images/*/vmlinuz",
+		Long: imagesHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if list {
 				return cobra.NoArgs(cmd, args)

@@ -16,13 +16,6 @@ func kernelBuild(c *common) *cobra.Command {
 	b := build.Config{}
 	cmd := &cobra.Command{
 		Use: "build --source SOURCE --out DIR", Short: "build a kernel of a distribution's source, with patches", Args: cobra.NoArgs,
-		Long: "build unpacks the source of a kernel, applies patches, chooses a small configuration that has what textpoke\n" +
-			"looks at (tracing, static keys and calls, modules, BPF), and compiles it, arm64 and riscv64 by Debian's cross\n" +
-			"compilers. DIR then has vmlinuz, config, modules, build.log, and manifest.json with the hashes. Source and\n" +
-			"objects stay there: the next build, with other patches, compiles only what they change.",
-		Example: "  textpoke kernel build --source linux-source-7.2 --out base\n" +
-			"  textpoke kernel build --source linux-source-7.2 --patch findings/vector/vector.patch --out base\n" +
-			"  textpoke kernel build --source linux-7.3.tar.xz --config lockdep --arch arm64 --out debug",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := refuseEmpty(cmd, "source", "out"); err != nil {
 				return err

@@ -18,12 +18,7 @@ func kernelConform(c *common) *cobra.Command {
 	var plan string
 	cmd := &cobra.Command{
 		Use: "conform IMAGE|RECORDING...", Short: "hold what a kernel was seen to do against a protocol, step by step",
-		Long: "conform holds recordings (kernel record) against the protocol that the kernel's image names, or against a plan\n" +
-			"file: every step must be one of the plan's, with its bytes and in its order, and CPUs must do what the\n" +
-			"machine's CPUs may do. An image is booted and recorded first. The first step that does not fit is told, and\n" +
-			"the exit code is 1." + imagesHelp,
-		Example: "  textpoke kernel conform vfs.recording\n" +
-			"  textpoke kernel conform vmlinuz --action static-key:sched_schedstats --plan mine.plan",
+		Long: imagesHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmpty(cmd, "plan"); err != nil {
@@ -69,13 +64,7 @@ func kernelLearn(c *common) *cobra.Command {
 	var r recordFlags
 	cmd := &cobra.Command{
 		Use: "learn IMAGE|RECORDING...", Short: "write the plan file of what a kernel was seen to do",
-		Long: "learn folds recordings of one kernel (kernel record) into a plan file, loops and conditions included, which\n" +
-			"check and prove then judge. Comments on top of it tell what was seen how often, what was seen once, what\n" +
-			"is assumed, and how it differs from the protocol that is shipped. Where a recording does not conform to the\n" +
-			"plan that was learned of it, the exit code is 1. An image is booted and recorded first." +
-			imagesHelp,
-		Example: "  textpoke kernel learn vfs.recording key.recording\n" +
-			"  textpoke check --plan k.plan --arch x86_64",
+		Long: imagesHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := r.recordings(cmd.Context(), c, args)

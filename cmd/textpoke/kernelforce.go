@@ -29,14 +29,7 @@ func kernelForce(c *common) *cobra.Command {
 	var f forceFlags
 	cmd := &cobra.Command{
 		Use: "force IMAGE --bug NAME", Short: "carry a counterexample out on a booted kernel", Args: cobra.MaximumNArgs(1),
-		Long: "force boots a kernel of x86_64 in QEMU, without help of the processor, and carries a case of the museum out on it:\n" +
-			"QEMU's gdb server holds virtual CPUs at functions of the kernel, as a host may, and lets them go on in the order\n" +
-			"that the case's schedule says. Exit 0 where the kernel did what the case says, 1 where it did not, 3 where a step\n" +
-			"could not be forced. --fixed is for a kernel that has the mend: 0 where it outlives the schedule or a step cannot\n" +
-			"be forced and it goes on, 1 where it breaks. --dry-run prints the steps and boots nothing." + imagesHelp,
-		Example: "  textpoke kernel force /boot/vmlinuz --bug hit-while-brought-up\n" +
-			"  textpoke kernel force vmlinuz-7.2.13 --fixed --bug poke-walks-freed-table --modules dm-mod.ko.xz,overlay.ko.xz\n" +
-			"  textpoke kernel force --dry-run --bug poke-walks-freed-table",
+		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.force(cmd, args, f) },
 	}
 	c.prints(cmd, "", force.Columns.Table("force"))

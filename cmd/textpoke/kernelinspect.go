@@ -38,11 +38,7 @@ func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use: "inspect IMAGE", Short: "what a kernel's image is and holds", Args: cobra.ExactArgs(1),
-		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how. Of a built-in kernel, such as\n" +
-			"x86_64-6.12, it tells what is kept of its image." + imagesHelp,
-		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
-			"  textpoke kernel inspect x86_64-6.12\n" +
-			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
+		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd.Context(), args[0], &f) },
 	}
 	c.prints(cmd, "", imageColumns.Table("kernel"))

@@ -27,10 +27,7 @@ func kernelMutate(c *common) *cobra.Command {
 	var f mutateFlags
 	cmd := &cobra.Command{
 		Use: "mutate IMAGE --out FILE", Short: "a kernel with one thing changed, made without building it", Args: cobra.ExactArgs(1),
-		Long: "mutate changes one immediate or one call in a kernel's code, and writes the kernel unpacked: an ELF file of x86-64\n" +
-			"(the emulator boots it by its entry for PVH), a raw image of other architectures. It tells what it changed." + imagesHelp,
-		Example: "  textpoke kernel mutate vmlinuz --slots 128 --out vmlinux-128\n" +
-			"  textpoke kernel mutate vmlinuz --drop smp_text_poke_batch_finish:on_each_cpu_cond_mask --out vmlinux-two-rounds",
+		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
 	}
 	cmd.Flags().IntVar(&f.slots, "slots", 0, "a batch takes so many patches, which the vector must have room for")

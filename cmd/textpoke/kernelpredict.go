@@ -30,14 +30,6 @@ func kernelPredict(c *common) *cobra.Command {
 	var p predictFlags
 	cmd := &cobra.Command{
 		Use: "predict IMAGE", Short: "what an action interrupts on a kernel, by its image alone", Args: cobra.MaximumNArgs(1),
-		Long: "predict replays what a kernel does when something is switched on and off again, with the tables of its\n" +
-			"image: cause by cause, and what CPUs of each role take in each row of /proc/interrupts. IMAGE may also be\n" +
-			"what inspect --ledger wrote. A mechanism that is not understood is an error that names it. With --budget,\n" +
-			"the exit code is 1 where a CPU takes more.",
-		Example: "  textpoke kernel predict vmlinuz --of 'trace-cmd record -p function -l vfs_*'\n" +
-			"  textpoke kernel predict /boot/vmlinuz --action function-tracer --cpus busy=6,isolated=2\n" +
-			"  textpoke kernel predict vmlinuz --action tracepoint:sched_switch --state recording=on --budget 10\n" +
-			"  textpoke kernel predict --action list",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if listed(p.actions) {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())

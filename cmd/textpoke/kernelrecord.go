@@ -26,13 +26,7 @@ func kernelRecord(c *common) *cobra.Command {
 	var r recordFlags
 	cmd := &cobra.Command{
 		Use: "record IMAGE --out FILE", Short: "boot a kernel image and record, step by step, how it changes its own text",
-		Long: "record boots a kernel image as measure does, with a debugger that stops the machine at each step of patching:\n" +
-			"stores to text with the bytes before and after, rounds with every answer, breakpoints that CPUs ran into and\n" +
-			"where they went on, who stood still. Which functions are watched follows from the image; the recording\n" +
-			"says which, and why. At the end the kernel's text is compared with what the stores made of it. Recordings\n" +
-			"are text; conform and learn read them, also packed by gzip (docs/recordings.md)." + imagesHelp,
-		Example: "  textpoke kernel record vmlinuz --action function-tracer:vfs_* --cpus 3 --out vfs.recording\n" +
-			"  textpoke kernel record Image --action static-key:sched_schedstats --out key.recording --trace key.pftrace",
+		Long: imagesHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmpty(cmd, "out", "trace"); err != nil {

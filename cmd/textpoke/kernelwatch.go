@@ -31,17 +31,8 @@ func kernelWatch(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [READING...]", Annotations: map[string]string{live: ""},
 		Short: "rounds, senders and bursts on this machine, as they happen",
-		Long: "watch reads /proc/interrupts at an interval and tells, of every row of function calls that grew, how\n" +
-			"many rounds that is nearest to, who sent them and how many one CPU took. It goes on until it is\n" +
-			"interrupted, or for as long as --for says. Instead of the machine, saved readings can be watched,\n" +
-			"one an interval. When a row exceeds the budget the exit code is 1. With --causes the table at the end says\n" +
-			"why CPUs were interrupted, and by whom.",
-		Example: "  textpoke kernel watch --interval 100ms\n" +
-			"  textpoke kernel watch --for 1m --budget isolated=0,burst=100 --format csv\n" +
-			"  textpoke kernel watch --names --trace watch.pftrace\n" +
-			"  textpoke kernel watch --causes --for 1h --isolated 2,3",
-		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
-		Args: cobra.ArbitraryArgs,
+		RunE:  func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
+		Args:  cobra.ArbitraryArgs,
 	}
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))

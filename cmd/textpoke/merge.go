@@ -72,13 +72,7 @@ func mergeCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use:   "merge DIR...",
 		Short: "put the shards of a sweep together",
-		Long: "merge reads what --shard 0/n to n-1/n have written under --out, in any order, and writes under\n" +
-			"its own --out the tables that one machine would have written without --shard, byte for byte. Shards\n" +
-			"that are of different sweeps, missing or unfinished are refused. The exit code is the sweep's.",
-		Example: "  textpoke plan --arch x86_64 --cpus 8,64 --shard 0/2 --out a\n" +
-			"  textpoke plan --arch x86_64 --cpus 8,64 --shard 1/2 --out b\n" +
-			"  textpoke merge a b --out whole",
-		Args: cobra.MinimumNArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the tables go to")

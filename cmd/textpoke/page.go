@@ -21,11 +21,7 @@ func lessonsCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "lessons FILE", Annotations: map[string]string{writes: ""},
 		Short: "a page of five lessons, with counterexamples to step through",
-		Long: "lessons asks five questions (why three phases, why each round, what order costs, what membarrier\n" +
-			"is not, what a proof adds), answers them, and writes one HTML file: the commands, their answers, and the\n" +
-			"ways in which something breaks, to be stepped forwards and backwards. - is stdout.",
-		Example: "  textpoke lessons lessons.html",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, err := lessons.Page(cmd.Context())
 			if err != nil {
@@ -81,12 +77,7 @@ func reportCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report DIR", Annotations: map[string]string{writes: ""},
 		Short: "one page of what a command wrote under --out, to attach to a mail",
-		Long: "report reads a directory that any command wrote under --out, and those of experiments below it, and\n" +
-			"writes one HTML file: the command line, when and of what, the answer, pictures, reports, and the first\n" +
-			"rows of each table. The file needs nothing beside it, follows light and dark, and can be printed.\n" +
-			"experiment all writes it by itself.",
-		Example: "  textpoke plan --out costs\n  textpoke report costs\n  textpoke report costs --html mail.html",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if html == "" {
 				html = filepath.Join(args[0], reportName)

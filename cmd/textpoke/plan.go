@@ -33,17 +33,8 @@ func planCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "what an update would cost, by counting alone",
-		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
-			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
-			"kernel sends besides, cause by cause, and what each receiver takes.",
-		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
-			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
-			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
-			"  textpoke plan --arch x86_64 --filter vfs_read --plan my.plan --steps\n" +
-			"  textpoke plan --arch x86_64 --scenario function-tracer --cpus 4\n" +
-			"  textpoke plan --kernel x86_64-5.0 --scenario function-tracer --without-cause command-lines",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
 	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))

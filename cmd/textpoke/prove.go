@@ -46,19 +46,8 @@ func proveCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove",
 		Short: "is it safe, however many CPUs and sites? a proof that other solvers check",
-		Long: "prove closes a protocol's views: what one CPU and one site can be to each other at each place of\n" +
-			"the plan, however many others there are, while the patcher for ever enables and disables any of\n" +
-			"the sites. That no step leads out of the views, and that none breaks anything in one, is then\n" +
-			"put to a solver (docs/proofs.md). What is not proved is looked for with the explorer: refuted\n" +
-			"means that it has found the way. The exit code is 1 unless all is proved, and 3 where nothing but\n" +
-			"a limit keeps it from that: it is incomplete. Lists mean the cross " +
-			"product.",
-		Example: "  textpoke prove --arch x86_64\n" +
-			"  textpoke prove --arch x86_64 --protocol breakpoint --mutate all\n" +
-			"  textpoke prove --arch arm64 --smt obligations --solver cvc5\n" +
-			"  textpoke prove --plan my.plan --arch riscv64",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
 	}
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))

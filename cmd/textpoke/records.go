@@ -115,29 +115,10 @@ func (r *recordsFlags) listMatched(ctx context.Context, c *common) error {
 	return printRows(ctx, c, matchedColumns, "matched", all)
 }
 
-// sourcesHelp says what SRC, and --records, can be.
-const sourcesHelp = `
-
-SRC, as --records, is one of:
-  NAME       a built-in table (textpoke records list)
-  FILE       a kernel's list of functions (available_filter_functions_addrs), a vmlinux, module
-             or program built with -fpatchable-function-entry, or CSV; packed or not
-  gen:KEYS   a generated table: KEY=VALUE,... of
-               n           records (40000)
-               groups      groups of the core kernel (1)
-               order       grouped (the default), sorted, random or descending
-               spacing     mean bytes from record to record, a multiple of 8 (64)
-               modules     share of records that live in modules (0)
-               misaligned  share of records shifted by 4 bytes (0)
-               seed        of all random choices (1)
-               base        address where the core kernel starts (0xffffffff81000000)`
-
 func recordsShow(c *common, r *recordsFlags) *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks",
-		Args:    cobra.ExactArgs(1),
-		Long:    "show tells what is in a table: counts, groups, spacing, modules, order breaks." + sourcesHelp,
-		Example: "  textpoke records show x86_64-6.12\n  textpoke records show gen:n=45000,groups=7,order=grouped",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := r.open(cmd.Context(), c, args[0])
 			if err != nil {
@@ -179,8 +160,6 @@ func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert SRC", Short: "write a table in another format to stdout", Args: cobra.ExactArgs(1),
-		Example: "  textpoke records convert x86_64-6.12 --to csv\n" +
-			"  textpoke records convert available_filter_functions --kallsyms kallsyms --arch arm64",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("format") && c.format.String() != to {
 				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)

@@ -95,10 +95,8 @@ func (c *common) unpaged() {
 func rootCommand(c *common) *cobra.Command {
 	s := c.streams
 	root := &cobra.Command{
-		Use:   "textpoke",
-		Short: "a laboratory for live text patching",
-		Long: "textpoke counts, runs and checks what happens when a kernel rewrites code that\nevery " +
-			"CPU keeps executing.",
+		Use:           "textpoke",
+		Short:         "a laboratory for live text patching",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -165,6 +163,7 @@ func rootCommand(c *common) *cobra.Command {
 		versionCommand(c),
 		installCommand(c),
 	)
+	addHelp(root)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short = "completion of commands and flags for a shell"

@@ -42,18 +42,8 @@ func runCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "do it: change every record while CPUs execute them",
-		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
-			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
-			"virtual time, or, with --engine hardware, on the CPUs of this machine. Lists mean the cross\n" +
-			"product. Any violation is printed, and the exit code is 1.",
-		Example: "  textpoke run --arch x86_64 --interrupts\n" +
-			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
-			"  textpoke run --arch x86_64 --plan my.plan\n" +
-			"  textpoke run --arch arm64 --dispatch list,call-ops --tracers relevant=1,irrelevant=100\n" +
-			"  textpoke run --arch x86_64 --engine timed --calibration e5-2699 --cpus busy=36,isolated=8\n" +
-			"  textpoke run --records gen:n=2000 --for 10s --without unplug",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.RunColumns.Table("run"))
 	r.register(cmd, c)

@@ -15,12 +15,7 @@ func schemaCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [COMMAND...]",
 		Short: "what --format json of a command is, as a JSON Schema",
-		Long: "schema prints a JSON Schema (draft 2020-12) of what a command writes with --format json: a list of\n" +
-			"objects that have a member for each column. Where a command has several tables, by its flags, it is one\n" +
-			"of them. Without a command it prints the schemas of all, each below $defs under the command's name.\n" +
-			"Columns that --columns leaves out are not in the output, and all are in the schema.",
-		Example: "  textpoke schema plan\n  textpoke schema kernel inspect\n  textpoke schema >textpoke.schema.json",
-		Args:    cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {

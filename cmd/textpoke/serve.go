@@ -33,21 +33,7 @@ func serveCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Annotations: map[string]string{live: ""},
 		Short: "let many clients patch one machine, over HTTP",
-		Long: "serve runs the live machine and lets many clients enable and disable tracers at once: what\n" +
-			"waits is merged into one update. What it has accepted is in a file below --data before it\n" +
-			"answers, and survives a kill. /openapi.json describes the API, and / is a page. SIGTERM or\n" +
-			"an interrupt carries out what was accepted, within --drain, and exits with 0; a second one\n" +
-			"stops at once: what is left is done at the next start. SIGHUP reads --token-file and the\n" +
-			"certificate again. Where NOTIFY_SOCKET is set it tells systemd when it is ready." +
-			"\n\nWith --machine kernel it is this machine's own kernel: all clients' functions are merged into the\n" +
-			"filter of one instance of tracefs, and nothing outside of it is written. What the instance traces stays\n" +
-			"when the server ends; the next one makes it agree with the journal, and --release takes it away." +
-			"\n\nWith --verify it says what a directory holds and what of it is sound.",
-		Example: "  textpoke serve --data /var/lib/textpoke\n" +
-			"  textpoke serve --data D --listen 0.0.0.0:7070 --token-file tokens --tls-cert cert.pem --tls-key key.pem\n" +
-			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic\n" +
-			"  textpoke serve --data /var/lib/textpoke --machine kernel",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd); err != nil {
 				return err

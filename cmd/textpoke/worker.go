@@ -37,13 +37,7 @@ func workerCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "worker", Annotations: map[string]string{live: ""},
 		Short: "do points of sweeps that others put into a queue",
-		Long: "worker takes points from a queue that plan, run and check fill with --queue, and puts what they\n" +
-			"come to back. It takes those of its own version alone. Killed at any moment it loses nothing:\n" +
-			"another worker does what it was at. SIGTERM or an interrupt gives that back at once, and the\n" +
-			"exit code is 0. See docs/queue.md.",
-		Example: "  textpoke worker --queue nats://queue.example:4222\n" +
-			"  textpoke worker --queue nats://127.0.0.1:4222 --jobs 1 --idle 1m",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.queue == "" {
 				return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
