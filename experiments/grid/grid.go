@@ -21,6 +21,7 @@ import (
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // Config is what the flags of a grid have chosen.
@@ -102,6 +103,10 @@ func read(path string) ([]byte, error) {
 // New makes the experiment that a form says.
 func New(f *form.Form, more More) (*experiments.Experiment, error) {
 	g := &grid{form: f, more: more}
+	if f.Grid == nil {
+		return nil, g.wrong(1, "no grid: the file needs a block that begins with %q or %q", "grid: count", "grid: run")
+	}
+	g.axes = axesFor(f.Grid.Mode)
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -117,26 +122,16 @@ func New(f *form.Form, more More) (*experiments.Experiment, error) {
 type grid struct {
 	form *form.Form
 	more More
+	axes axis.Table[sim.Config] // that combinations can have
 }
 
 func (g *grid) wrong(line int, format string, args ...any) error {
 	return &form.Error{File: g.form.File, Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// uses are the engines that the grid's combinations are for.
-func (g *grid) uses() uint {
-	if g.form.Grid.Mode == "count" {
-		return sim.UsePlan
-	}
-	return sim.UseLive | sim.UseTimed
-}
-
 // check holds the grid's axes and their values against those that there are.
 func (g *grid) check() error {
 	d := g.form.Grid
-	if d == nil {
-		return g.wrong(1, "no grid: the file needs a block that begins with %q or %q", "grid: count", "grid: run")
-	}
 	if len(g.form.Tables) > 0 && g.more.Compute == nil {
 		return g.wrong(g.form.Tables[0].Line, "columns: %s: only what is computed in Go has other tables", g.form.Tables[0].Name)
 	}
@@ -249,7 +244,7 @@ func limitField(to *int, preset string) *choice.Field {
 
 // field is the flag of an axis of combinations.
 func (g *grid) field(name, preset string, to *string) *choice.Field {
-	a := g.axes().Named(name)
+	a := g.axes.Named(name)
 	return choice.One(to, name, preset, a.Doc, choice.Kind[string]{
 		Type: "list", Names: a.Names, Format: strings.Clone,
 		Parse: func(s string) (string, error) {

@@ -45,10 +45,13 @@ type point struct {
 	labels  form.Row
 }
 
-// axes are those that combinations can have. The size of a vector multiplies what is
-// queued in one.
-func (g *grid) axes() axis.Table[sim.Config] {
-	all := sim.Axes.For(g.uses())
+// axesFor are those that combinations of a grid's mode can have. The size of a vector
+// multiplies what is queued in one.
+func axesFor(mode string) axis.Table[sim.Config] {
+	all := sim.Axes.For(sim.UseLive | sim.UseTimed)
+	if mode == "count" {
+		all = sim.Axes.For(sim.UsePlan)
+	}
 	all = slices.DeleteFunc(all, func(a axis.Axis[sim.Config]) bool {
 		return slices.Contains([]string{recordsAxis, calibrationAxis, planAxis, "seed"}, a.Name)
 	})
@@ -66,7 +69,7 @@ func (g *grid) known(name string) bool { return slices.Contains(g.names(), name)
 
 // names are those of all axes.
 func (g *grid) names() (out []string) {
-	for _, a := range g.axes() {
+	for _, a := range g.axes {
 		out = append(out, a.Name)
 	}
 	out = append(out, recordsAxis, sitesAxis, planAxis)
@@ -88,7 +91,7 @@ func split(a *axis.Axis[sim.Config], text string) ([]string, error) {
 
 // sets reads the values of an axis.
 func (g *grid) sets(name, text string) (out []axis.Set[sim.Config], err error) {
-	a := g.axes().Named(name)
+	a := g.axes.Named(name)
 	values, err := split(a, text)
 	if err != nil {
 		return nil, err
@@ -191,7 +194,7 @@ func (g *grid) cross(open *opener, c *Config, values map[string]string, labels f
 		return nil, err
 	}
 	choices := axis.Choices{}
-	axes := slices.DeleteFunc(g.axes(), func(a axis.Axis[sim.Config]) bool {
+	axes := slices.DeleteFunc(slices.Clone(g.axes), func(a axis.Axis[sim.Config]) bool {
 		return a.Name == archAxis || a.Name == cpusAxis && values[cpusAxis] == "" && g.machines(c, values) != nil
 	})
 	for i := range axes {
