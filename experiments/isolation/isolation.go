@@ -21,7 +21,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -44,23 +43,11 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
-
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"cpus":                     func(r *row) any { return cpus.FormatRoles(r.roles) },
-	"protocol":                 func(r *row) any { return r.protocol() },
-	"entries_per_s":            func(r *row) any { return results.If(r.Lazy, r.entries) },
-	"rounds_per_catch_up":      func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) },
-	"found_in_kernel":          func(r *row) any { return r.found() },
-	"found_expected":           func(r *row) any { return r.expected() },
-	"entries_ns_per_hour":      func(r *row) any { return r.dearer() },
-	"break_even_entries_per_s": func(r *row) any { return r.even() },
-}
 
 // figures is what was published, as far as the experiment uses it.
 type figures struct {
@@ -224,16 +211,14 @@ func (r *row) ranges(everybody *row) {
 func (r *row) Before() float64 { return r.Machine.Costs.UserEntry + r.Machine.Costs.UserExit }
 func (r *row) After() float64  { return r.Before() + r.Machine.Costs.DeferralEntry }
 
-// even is the entries a second at which saving and cost are equal; empty where nothing is.
-func (r *row) even() any {
-	e, ok := r.breakEven()
-	return results.If(ok, e)
-}
-
 // hour is an hour of the machine's clock.
 const hour = 3600 * 1e9
 
-func (r *row) protocol() string {
+// CPUs are the machine's, by role.
+func (r *row) CPUs() string { return cpus.FormatRoles(r.roles) }
+
+// Protocol is what it is patched with.
+func (r *row) Protocol() string {
 	if r.Lazy {
 		return "breakpoint-lazy"
 	}
@@ -273,7 +258,7 @@ func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
 		return err
 	}
 	j, err := sim.NewJob(sim.Config{
-		Arch: arch, Protocol: r.protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
+		Arch: arch, Protocol: r.Protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
 		Revision: lab.Revision, Log: lab.Log,
 		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: new(float64), Entries: &r.entries,
 	})
@@ -339,24 +324,27 @@ func (r *row) read(m *sim.Timed) {
 }
 
 // found is the share of rounds that found an isolated CPU in the kernel.
-func (r *row) found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
+func (r *row) Found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
 
-// expected is the share of its time that an isolated CPU is there: entries are a
+// Expected is the share of its time that an isolated CPU is there: entries are a
 // Poisson process on the time outside, stays have a mean length.
-func (r *row) expected() float64 {
+func (r *row) Expected() float64 {
 	stays := r.entries * r.Machine.Costs.KernelStretch / 1e9
 	return stays / (1 + stays)
 }
 
-// coalesced is how many rounds one synchronisation made up for.
-func (r *row) coalesced() float64 { return float64(r.deferred-r.owed) / float64(r.catchUps) }
+// Coalesced is how many rounds one synchronisation made up for.
+func (r *row) Coalesced() float64 { return float64(r.deferred-r.owed) / float64(r.catchUps) }
 
-// dearer is what the entries of an hour cost more than without deferral.
-func (r *row) dearer() float64 { return r.entries * 3600 * r.Machine.Costs.DeferralEntry }
+// Dearer is what the entries of an hour cost more than without deferral.
+func (r *row) Dearer() float64 { return r.entries * 3600 * r.Machine.Costs.DeferralEntry }
 
-// breakEven is how many entries a second cost what is saved; false where nothing is,
+// BreakEven is how many entries a second cost what is saved; nil where nothing is,
 // or where entries cost nothing more.
-func (r *row) breakEven() (float64, bool) {
+func (r *row) BreakEven() *float64 {
 	each := 3600 * r.Machine.Costs.DeferralEntry
-	return r.saved / each, r.saved > 0 && each > 0
+	if even := r.saved / each; r.saved > 0 && each > 0 {
+		return &even
+	}
+	return nil
 }

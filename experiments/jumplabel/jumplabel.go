@@ -41,7 +41,7 @@ type Config struct {
 //go:embed jump-label.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{Form: declared, Cells: cells, Measure: measure}
+var spec = experiments.Spec[Config, *row]{Form: declared, Measure: measure}
 
 // Experiment is the question.
 var Experiment = spec.Experiment()
@@ -80,7 +80,7 @@ type row struct {
 	traps    sample // a switch
 	facts    *facts
 	Vector   int3.Cost // of searching a batch, every entry once
-	btree    int3.Cost
+	BTree    int3.Cost
 }
 
 // Time is that with its range, in nanoseconds.
@@ -92,8 +92,8 @@ func (r *row) Known() published.KeyUpdate { return r.facts.of(r.Entries, r.Count
 // WantRounds is what the formula says.
 func (r *row) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.Entries) }
 
-// off is by how many per cent the modelled time is off.
-func (r *row) off() float64 { return 100 * (r.update.Mean/(r.Known().UpdateMS.Value*1e6) - 1) }
+// Fit is its time by the published pair, in nanoseconds.
+func (r *row) Fit() float64 { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) }
 
 // sample is a mean with its 95 % interval: 1.96 standard errors.
 type sample struct{ Mean, Low, High float64 }
@@ -107,40 +107,24 @@ func sampleOf(values []float64) sample {
 	return sample{mean, mean - half, mean + half}
 }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"rounds_published":       func(r *row) any { return results.If(r.Known().Rounds > 0, r.Known().Rounds) },
-	"update_fit_ns":          func(r *row) any { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) },
-	"update_hangs_on":        func(r *row) any { return results.OrEmpty(r.spread.On()) },
-	"update_assumed_percent": func(r *row) any { return 100 * r.spread.Assumed },
-	"update_published_ns":    func(r *row) any { return results.If(r.Known().UpdateMS.Known, r.Known().UpdateMS.Value*1e6) },
-	"error_percent":          func(r *row) any { return results.If(r.Known().UpdateMS.Known, r.off()) },
-	"basis":                  func(r *row) any { return r.basis() },
-	"lookup_btree_mean":      func(r *row) any { return r.btree.Mean() },
-	"handler_ns":             func(r *row) any { return r.handler() },
-	"handler_range_low_ns":   func(r *row) any { return r.handlerSpread().Low },
-	"handler_range_high_ns":  func(r *row) any { return r.handlerSpread().High },
-	"handler_published_ns":   func(r *row) any { return results.If(r.Known().HandlerNS.Known, r.Known().HandlerNS.Value) },
-}
-
-// basis says whether the row's time is one that the calibration was fitted to.
-func (r *row) basis() string {
+// Basis says whether the row's time is one that the calibration was fitted to.
+func (r *row) Basis() string {
 	if r.Machine.String() == fitted && r.Known().UpdateMS.Known {
 		return "fitted"
 	}
 	return "prediction"
 }
 
-// handler is what the calibration makes of a search, in nanoseconds, without the
+// Handler is what the calibration makes of a search, in nanoseconds, without the
 // way into the handler and out of it.
-func (r *row) handler() float64 { return r.handlerOf(&r.Machine.Costs) }
+func (r *row) Handler() float64 { return r.handlerOf(&r.Machine.Costs) }
 
 func (r *row) handlerOf(c *calibration.Costs) float64 {
 	return 2*c.Reference + c.Comparison*r.Vector.Mean()
 }
 
-// handlerSpread is how far that may be off.
-func (r *row) handlerSpread() calibration.Spread {
+// HandlerRange is how far that may be off.
+func (r *row) HandlerRange() calibration.Spread {
 	return r.Machine.Spreads(rangeSeed, calibration.Samples, 1, func(c *calibration.Costs, out []float64) {
 		out[0] = r.handlerOf(c)
 	})[0]
@@ -174,14 +158,13 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return a.try(ctx, s.Lab, p.machine, p.entries,
 			p.way)
 	})
-	s.Compare(a.comparisons()...)
 	if len(s.Rows) > 0 && a.pair(s.Rows[0].Machine) != nil {
 		s.Document(results.Document{Name: "jump-label.pftrace", Write: func(w io.Writer) error {
 			_, err := w.Write(a.events.Bytes())
 			return err
 		}})
 	}
-	return a, cmp.Or(err, experiments.Beside(s, "handlers", a.searches()))
+	return a, cmp.Or(err, experiments.Beside(s, "handlers", a.searches()), experiments.Beside(s, "pairs", a.Pairs()))
 }
 
 // timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
@@ -229,7 +212,7 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		out.exposed = out.exposed.Scaled(out.Exposure.Mean / of)
 	}
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}
-	out.Vector, out.btree = int3.CostOf(int3.Vector, searched), int3.CostOf(int3.BTree, searched)
+	out.Vector, out.BTree = int3.CostOf(int3.Vector, searched), int3.CostOf(int3.BTree, searched)
 	return out, nil
 }
 
@@ -242,21 +225,13 @@ type answer struct {
 	events   bytes.Buffer
 }
 
-// find is the row of a key; nil if there is none.
-func (a *answer) find(m experiments.Machine, entries int, w way) *row {
-	return experiments.First(a.Rows, func(r *row) bool {
-		return r.Machine == m && r.Entries == entries &&
-			r.name == w.name
-	})
-}
-
 // pair is the published key on a machine, one by one and batched.
 type pair struct{ Slow, Fast *row }
 
-// traps is how many breakpoints are run into batched for each one by one, over the
+// Traps is how many breakpoints are run into batched for each one by one, over the
 // calibration's intervals, as a multiple of what it likely is: as many as sites hold
 // breakpoints long, for two rounds and the stores of those that are switched together.
-func (p *pair) traps() calibration.Spread {
+func (p *pair) Traps() calibration.Spread {
 	m := p.Fast.Machine
 	s := m.Spreads(rangeSeed, calibration.Samples, 1, func(c *calibration.Costs, out []float64) {
 		rounds := 2 * (c.Round(m.Online-1) + c.Fence)
@@ -267,8 +242,12 @@ func (p *pair) traps() calibration.Spread {
 
 // pair is nil where one of them is missing.
 func (a *answer) pair(m experiments.Machine) *pair {
-	n := int(a.Facts.slow.Entries)
-	p := &pair{a.find(m, n, ways[0]), a.find(m, n, ways[1])}
+	switched := func(w way) *row {
+		return experiments.First(a.Rows, func(r *row) bool {
+			return r.Machine == m && r.Entries == int(a.Facts.slow.Entries) && r.name == w.name
+		})
+	}
+	p := &pair{switched(ways[0]), switched(ways[1])}
 	if p.Slow == nil || p.Fast == nil {
 		return nil
 	}
@@ -285,23 +264,12 @@ func (a *answer) Pairs() (out []*pair) {
 	return out
 }
 
-// FirstPair is the first of them; nil if there is none.
-func (a *answer) FirstPair() *pair {
-	return experiments.First(a.Pairs(), func(*pair) bool { return true })
-}
-
 // Low and High are the ends of what was fitted.
 func (a *answer) Low() fit  { low, _ := a.Facts.ends(); return low }
 func (a *answer) High() fit { _, high := a.Facts.ends(); return high }
 
 // Fitted is the calibration that was fitted to the published pair.
 func (a *answer) Fitted() string { return fitted }
-
-// PerBatch is the rounds of a batch.
-func (a *answer) PerBatch() int { return poke.RoundsPerBatch() }
-
-// Calls is how often each CPU calls the key's sites, a second.
-func (a *answer) Calls() float64 { return *a.Config.Calls }
 
 // searches are what a search costs, by each reading of the two published points.
 func (a *answer) searches() (out []searched) {
@@ -323,23 +291,3 @@ type searched struct {
 	Steps, By   steps // By in nanoseconds
 	PublishedNS *float64
 }
-
-// comparisons are traps, which the form does not know.
-func (a *answer) comparisons() (out []experiments.Comparison) {
-	for _, p := range a.Pairs() {
-		if p.Slow.traps.Mean > 0 {
-			ours := p.Fast.traps.Mean / p.Slow.traps.Mean
-			s := p.traps().Scaled(ours)
-			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)", p.Fast.Machine),
-				Published: trapsBatched, Ours: ours, Source: a.Facts.fast.Source, Low: s.Low, High: s.High,
-			})
-		}
-	}
-	return out
-}
-
-// trapsBatched is how many breakpoints were run into when the updates were batched,
-// for each before: 10 % fewer, says the cover letter of the series ("x86/jump_label:
-// Bound IPIs sent when updating a static key", v6, 2019-06-12).
-const trapsBatched = 0.9

@@ -13,7 +13,6 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/kernels/uprobes"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says which kernels, sites and processes are asked about.
@@ -31,7 +30,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
 }).Experiment()
 
 // maxSites is the most that is asked about, so that sums fit.
@@ -66,22 +65,18 @@ type row struct {
 	Processes int
 	Does      uprobes.Behaviour
 	uprobes.Cost
-	measured map[string]published.UprobeReading // by phase
-	first    bool                               // row of the release and instruction
+	FirstRead, DisableRead *published.UprobeReading // what was measured; nil where nothing was
+	first                  bool                     // row of the release and instruction
 }
 
 // One is what one site and one process send.
 func (r *row) One() uprobes.Cost { return r.Does.Cost(1, 1) }
 
-// SourceFirst and SourceRemoved are those of the readings.
-func (r *row) SourceFirst() string   { return r.measured[published.FirstHit].Source }
-func (r *row) SourceRemoved() string { return r.measured[published.Disable].Source }
+// Predicted tells whether anybody knows what the kernel does there.
+func (r *row) Predicted() bool { return r.Does.Known && !r.Does.Refused }
 
-// predicted tells whether anybody knows what the kernel does there.
-func (r *row) predicted() bool { return r.Does.Known && !r.Does.Refused }
-
-// What the kernel does with the probe, in words.
-func (r *row) what() string {
+// Becomes is what the kernel does with the probe, in words.
+func (r *row) Becomes() string {
 	switch b := r.Does; {
 	case !b.Known:
 		return "unknown"
@@ -93,20 +88,6 @@ func (r *row) what() string {
 		return "call, for good"
 	}
 	return "breakpoint"
-}
-
-func (r *row) read(phase string) any {
-	m, ok := r.measured[phase]
-	return results.If(ok, m.Interrupts)
-}
-
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"becomes":            func(r *row) any { return r.what() },
-	"ipis_first_hit":     func(r *row) any { return results.If(r.predicted(), r.FirstHit) },
-	"ipis_disable":       func(r *row) any { return results.If(r.predicted(), r.Disable) },
-	"measured_first_hit": func(r *row) any { return r.read(published.FirstHit) },
-	"measured_disable":   func(r *row) any { return r.read(published.Disable) },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
@@ -159,11 +140,11 @@ func (r *row) predict(readings []published.UprobeReading) (err error) {
 		return err
 	}
 	r.Cost = r.Does.Cost(r.Sites, r.Processes)
-	r.measured = map[string]published.UprobeReading{}
+	of := map[string]**published.UprobeReading{published.FirstHit: &r.FirstRead, published.Disable: &r.DisableRead}
 	for _, m := range readings {
-		if m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) &&
+		if to := of[m.Phase]; to != nil && m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) &&
 			m.Processes == int64(r.Processes) {
-			r.measured[m.Phase] = m
+			*to = &m
 		}
 	}
 	return nil
