@@ -23,9 +23,8 @@ func calibrateCommand(c *common) *cobra.Command {
 	var name, base string
 	var budget time.Duration
 	cmd := &cobra.Command{
-		Use:   "calibrate",
-		Short: "what rounds and their parts take on this machine; list, show",
-		Args:  cobra.NoArgs,
+		Use:  "calibrate",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if budget < 0 || budget > longestCalibration {
 				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", budget, longestCalibration)
@@ -185,7 +184,7 @@ func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.E
 
 func calibrateShow(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show NAME", Short: "a calibration as a file, with the source of every number", Args: cobra.ExactArgs(1),
+		Use: "show NAME", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cal, err := c.openCalibration(args[0])
 			if err != nil {
@@ -202,7 +201,7 @@ func calibrateShow(c *common) *cobra.Command {
 
 func calibrateList(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "list", Short: "the built-in calibrations", Args: cobra.NoArgs,
+		Use: "list", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []ranged
 			for _, cal := range calibration.Builtins() {

@@ -41,10 +41,9 @@ type checkFlags struct {
 func checkCommand(c *common) *cobra.Command {
 	k := &checkFlags{}
 	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "is it safe? every interleaving of a small machine",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
+		Use:  "check",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", check.Columns.Table("check"))
 	c.prints(cmd, "with --list", check.ListColumns.Table("list"))

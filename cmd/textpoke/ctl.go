@@ -27,8 +27,7 @@ import (
 func ctlCommand(c *common) *cobra.Command {
 	f := &ctlFlags{common: c}
 	cmd := &cobra.Command{
-		Use:   "ctl",
-		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus, trace, count",
+		Use: "ctl",
 	}
 	f.server = defaultServer()
 	flags.Bind(cmd.PersistentFlags(), choice.Text(&f.server, "server", "", "`URL` of the server, or "+unixPrefix+"PATH"),
@@ -184,9 +183,8 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	var limit int
 	var newest bool
 	cmd := &cobra.Command{
-		Use:   "status [ID]",
-		Short: "updates, or one of them, as they stand",
-		Args:  cobra.MaximumNArgs(1),
+		Use:  "status [ID]",
+		Args: cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])
@@ -251,9 +249,8 @@ func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error 
 
 func ctlCancel(f *ctlFlags) *cobra.Command {
 	return f.prints(&cobra.Command{
-		Use:   "cancel ID",
-		Short: "cancel an update that is queued",
-		Args:  cobra.ExactArgs(1),
+		Use:  "cancel ID",
+		Args: cobra.ExactArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			return f.one(ctx, s, http.MethodDelete, args[0])
 		}),
@@ -262,9 +259,8 @@ func ctlCancel(f *ctlFlags) *cobra.Command {
 
 func ctlInterrupts(f *ctlFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "interrupts",
-		Short: "the machine's counters, laid out as /proc/interrupts",
-		Args:  cobra.NoArgs,
+		Use:  "interrupts",
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			resp, err := s.send(ctx, http.MethodGet, "/v1/interrupts", nil)
 			if err != nil {

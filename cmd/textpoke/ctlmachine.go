@@ -42,9 +42,8 @@ func takenColumns() (cs results.Columns[api.CPU]) {
 func ctlCPUs(f *ctlFlags) *cobra.Command {
 	var unplug, plug []int
 	cmd := &cobra.Command{
-		Use:   "cpus",
-		Short: "the machine's CPUs and what each has taken",
-		Args:  cobra.NoArgs,
+		Use:  "cpus",
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			for i, cpu := range slices.Concat(unplug, plug) {
 				online := i >= len(unplug)
@@ -75,8 +74,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	var renew bool
 	cmd := &cobra.Command{
 		Use: "watch [ID]", Annotations: map[string]string{live: ""},
-		Short: "wait for an update's end, or follow what happens",
-		Args:  cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 0 {
 				if f.format == results.FormatCSV {

@@ -44,8 +44,7 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "trace", Annotations: map[string]string{live: ""},
-		Short: "the trace of a client's own functions and events, as it comes",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) (err error) {
 			if f.format == results.FormatCSV {
 				return errors.New("--format csv: lines are of several kinds: want table or json")
@@ -115,8 +114,7 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 	t := &traceFlags{ctlFlags: f}
 	cmd := &cobra.Command{
 		Use: "count", Annotations: map[string]string{live: ""},
-		Short: "how often a client's functions are called and its events happen",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			if t.length <= 0 {
 				return fmt.Errorf("--for %v: want a time above 0, such as 10s", t.length)

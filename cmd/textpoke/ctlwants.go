@@ -27,9 +27,8 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 	var client string
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "wants [RECORD]",
-		Short: "who wants a record, or what a client wants",
-		Args:  cobra.MaximumNArgs(1),
+		Use:  "wants [RECORD]",
+		Args: cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if all {
 				wants, err := s.wants(ctx)
@@ -74,9 +73,8 @@ func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
 func ctlRenew(f *ctlFlags) *cobra.Command {
 	var client string
 	cmd := &cobra.Command{
-		Use:   "renew",
-		Short: "go on wanting what a client wants for a time",
-		Args:  cobra.NoArgs,
+		Use:  "renew",
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			var found api.Client
 			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(client)+"/renew", nil, &found); err != nil {
@@ -98,9 +96,8 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 	var disable bool
 	req := api.Request{}
 	cmd := &cobra.Command{
-		Use:   "plan",
-		Short: "what an update would cost, without doing it",
-		Args:  cobra.NoArgs,
+		Use:  "plan",
+		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			req.Enable = new(!disable)
 			allUnlessNamed(&req)

@@ -48,9 +48,8 @@ func experimentNames(all []*experimentFlags) (names []string) {
 func experimentList(c *common) *cobra.Command {
 	list, _ := catalogue.List() // that can be filled is tested
 	return c.prints(&cobra.Command{
-		Use:   "list",
-		Short: "the experiments, and what each of them asks",
-		Args:  cobra.NoArgs,
+		Use:  "list",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := catalogue.List()
 			if err != nil {

@@ -38,9 +38,8 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 	var only []string
 	var figures string
 	cmd := &cobra.Command{
-		Use:   "all",
-		Short: "runs every experiment, each into a directory of its own below --out",
-		Args:  cobra.NoArgs,
+		Use:  "all",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the experiments' files go to")

@@ -22,7 +22,7 @@ const (
 	readable = 100
 )
 
-// descriptions are what commands do, and examples.
+// descriptions are what commands do, first in a line, and examples.
 //
 //go:embed help.txt
 var descriptions string
@@ -35,8 +35,9 @@ func addHelp(root *cobra.Command) {
 		if err != nil || len(rest) > 0 {
 			panic("help.txt: no command" + name)
 		}
+		short, text, _ := strings.Cut(text, "\n")
 		about, examples, _ := strings.Cut(text, "Examples:\n")
-		cmd.Long, cmd.Example = strings.TrimSpace(about)+cmd.Long, strings.Trim(examples, "\n")
+		cmd.Short, cmd.Long, cmd.Example = short, strings.TrimSpace(about)+cmd.Long, strings.Trim(examples, "\n")
 	}
 }
 

@@ -21,10 +21,9 @@ import (
 func installCommand(c *common) *cobra.Command {
 	prefix := "~/.local"
 	cmd := &cobra.Command{
-		Use:   "install",
-		Short: "put the program, its man pages and the completion of shells where they belong",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
+		Use:  "install",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", prefix, "`directory` that everything goes below")
 	return cmd

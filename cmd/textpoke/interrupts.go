@@ -18,7 +18,7 @@ import (
 )
 
 func interruptsCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "interrupts", Short: "/proc/interrupts read, compared, explained: diff, sample"}
+	cmd := &cobra.Command{Use: "interrupts"}
 	cmd.AddCommand(interruptsDiff(c), interruptsSample(c))
 	return cmd
 }
@@ -75,9 +75,8 @@ func interruptsDiff(c *common) *cobra.Command {
 	var e explainFlags
 	var background string
 	cmd := &cobra.Command{
-		Use:   "diff BEFORE AFTER",
-		Short: "how many rounds were sent, and by whom",
-		Args:  cobra.ExactArgs(2),
+		Use:  "diff BEFORE AFTER",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {
@@ -110,8 +109,7 @@ func interruptsSample(c *common) *cobra.Command {
 	var e explainFlags
 	cmd := &cobra.Command{
 		Use: "sample -- COMMAND [ARGUMENT...]", Annotations: map[string]string{live: ""},
-		Short: "take both snapshots around a command on this machine",
-		Args:  cobra.MinimumNArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {

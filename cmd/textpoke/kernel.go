@@ -21,8 +21,7 @@ import (
 )
 
 func kernelCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, what follows from that, " +
-		"what booting it shows, what it does now"}
+	cmd := &cobra.Command{Use: "kernel"}
 	cmd.AddCommand(kernelInspect(c), kernelPredict(c), kernelMeasure(c), kernelWatch(c), kernelMutate(c), kernelAudit(c),
 		kernelRecord(c), kernelConform(c), kernelLearn(c), kernelForce(c), kernelBuild(c))
 	return cmd
@@ -54,8 +53,7 @@ func withImage(cmd *cobra.Command, args []string, do func(image string) error) e
 func kernelMeasure(c *common) *cobra.Command {
 	var m measureFlags
 	cmd := &cobra.Command{
-		Use:   "measure [IMAGE [PATCHED]] [-- COMMAND...]",
-		Short: "boot a kernel image in an emulator, and count what an action interrupts",
+		Use: "measure [IMAGE [PATCHED]] [-- COMMAND...]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case listed(m.actions):

@@ -14,7 +14,7 @@ import (
 func kernelAudit(c *common) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
-		Use: "audit IMAGE...", Short: "which known defects kernels have, by their code",
+		Use:  "audit IMAGE...",
 		Long: imagesHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if list {

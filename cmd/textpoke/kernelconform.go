@@ -17,7 +17,7 @@ func kernelConform(c *common) *cobra.Command {
 	var r recordFlags
 	var plan string
 	cmd := &cobra.Command{
-		Use: "conform IMAGE|RECORDING...", Short: "hold what a kernel was seen to do against a protocol, step by step",
+		Use:  "conform IMAGE|RECORDING...",
 		Long: imagesHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func kernelConform(c *common) *cobra.Command {
 func kernelLearn(c *common) *cobra.Command {
 	var r recordFlags
 	cmd := &cobra.Command{
-		Use: "learn IMAGE|RECORDING...", Short: "write the plan file of what a kernel was seen to do",
+		Use:  "learn IMAGE|RECORDING...",
 		Long: imagesHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ type forceFlags struct {
 func kernelForce(c *common) *cobra.Command {
 	var f forceFlags
 	cmd := &cobra.Command{
-		Use: "force IMAGE --bug NAME", Short: "carry a counterexample out on a booted kernel", Args: cobra.MaximumNArgs(1),
+		Use: "force IMAGE --bug NAME", Args: cobra.MaximumNArgs(1),
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.force(cmd, args, f) },
 	}

@@ -37,7 +37,7 @@ type inspectFlags struct {
 func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
-		Use: "inspect IMAGE", Short: "what a kernel's image is and holds", Args: cobra.ExactArgs(1),
+		Use: "inspect IMAGE", Args: cobra.ExactArgs(1),
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd.Context(), args[0], &f) },
 	}

@@ -29,7 +29,7 @@ type predictFlags struct {
 func kernelPredict(c *common) *cobra.Command {
 	var p predictFlags
 	cmd := &cobra.Command{
-		Use: "predict IMAGE", Short: "what an action interrupts on a kernel, by its image alone", Args: cobra.MaximumNArgs(1),
+		Use: "predict IMAGE", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if listed(p.actions) {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())

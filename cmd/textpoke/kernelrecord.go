@@ -25,7 +25,7 @@ type recordFlags struct {
 func kernelRecord(c *common) *cobra.Command {
 	var r recordFlags
 	cmd := &cobra.Command{
-		Use: "record IMAGE --out FILE", Short: "boot a kernel image and record, step by step, how it changes its own text",
+		Use:  "record IMAGE --out FILE",
 		Long: imagesHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,9 +30,8 @@ func kernelWatch(c *common) *cobra.Command {
 	var w watchFlags
 	cmd := &cobra.Command{
 		Use: "watch [READING...]", Annotations: map[string]string{live: ""},
-		Short: "rounds, senders and bursts on this machine, as they happen",
-		RunE:  func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
-		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
+		Args: cobra.ArbitraryArgs,
 	}
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))

@@ -113,9 +113,8 @@ var versionColumns = results.Declare[version.Program](declared, "version", nil)
 
 func versionCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:   "version",
-		Short: "what this program is",
-		Args:  cobra.NoArgs,
+		Use:  "version",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printRows(cmd.Context(), c, versionColumns, "version", []version.Program{built})
 		},

@@ -70,9 +70,8 @@ var mergedColumns = results.Declare[results.ManifestFile](declared, "merged", ni
 
 func mergeCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:   "merge DIR...",
-		Short: "put the shards of a sweep together",
-		Args:  cobra.MinimumNArgs(1),
+		Use:  "merge DIR...",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the tables go to")

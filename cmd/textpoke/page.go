@@ -20,8 +20,7 @@ import (
 func lessonsCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "lessons FILE", Annotations: map[string]string{writes: ""},
-		Short: "a page of five lessons, with counterexamples to step through",
-		Args:  cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, err := lessons.Page(cmd.Context())
 			if err != nil {
@@ -76,8 +75,7 @@ func reportCommand(c *common) *cobra.Command {
 	var html string
 	cmd := &cobra.Command{
 		Use: "report DIR", Annotations: map[string]string{writes: ""},
-		Short: "one page of what a command wrote under --out, to attach to a mail",
-		Args:  cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if html == "" {
 				html = filepath.Join(args[0], reportName)

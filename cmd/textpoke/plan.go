@@ -31,10 +31,9 @@ func newPlan() *planFlags { return &planFlags{gridFlags: gridFlags{uses: sim.Use
 func planCommand(c *common) *cobra.Command {
 	p := newPlan()
 	cmd := &cobra.Command{
-		Use:   "plan",
-		Short: "what an update would cost, by counting alone",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
+		Use:  "plan",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
 	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))

@@ -44,10 +44,9 @@ type proveFlags struct {
 func proveCommand(c *common) *cobra.Command {
 	var p proveFlags
 	cmd := &cobra.Command{
-		Use:   "prove",
-		Short: "is it safe, however many CPUs and sites? a proof that other solvers check",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
+		Use:  "prove",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
 	}
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))

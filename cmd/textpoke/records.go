@@ -26,7 +26,7 @@ type recordsFlags struct {
 }
 
 func recordsCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "records", Short: "tables of patchable call sites: list, show, convert"}
+	cmd := &cobra.Command{Use: "records"}
 	var r recordsFlags
 	f := cmd.PersistentFlags()
 	flags.Bind(f, choice.File(&r.Kallsyms, "kallsyms", "`file` with the addresses that a list of functions lacks, "+
@@ -83,7 +83,7 @@ var matchedColumns = results.Declare(declared, "matched", map[string]func(matche
 
 func recordsList(c *common, r *recordsFlags) *cobra.Command {
 	cmd := c.prints(&cobra.Command{
-		Use: "list", Short: "the built-in tables, or with --filter the records of them that match", Args: cobra.NoArgs,
+		Use: "list", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.filter != nil {
 				return r.listMatched(cmd.Context(), c)
@@ -117,7 +117,7 @@ func (r *recordsFlags) listMatched(ctx context.Context, c *common) error {
 
 func recordsShow(c *common, r *recordsFlags) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks",
+		Use:  "show SRC",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := r.open(cmd.Context(), c, args[0])
@@ -159,7 +159,7 @@ var sheets = map[string]struct {
 func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "convert SRC", Short: "write a table in another format to stdout", Args: cobra.ExactArgs(1),
+		Use: "convert SRC", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("format") && c.format.String() != to {
 				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)

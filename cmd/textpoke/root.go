@@ -96,7 +96,6 @@ func rootCommand(c *common) *cobra.Command {
 	s := c.streams
 	root := &cobra.Command{
 		Use:           "textpoke",
-		Short:         "a laboratory for live text patching",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -40,10 +40,9 @@ func newRun() *runFlags {
 func runCommand(c *common) *cobra.Command {
 	r := newRun()
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "do it: change every record while CPUs execute them",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
+		Use:  "run",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.RunColumns.Table("run"))
 	r.register(cmd, c)

@@ -13,9 +13,8 @@ import (
 
 func schemaCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "schema [COMMAND...]",
-		Short: "what --format json of a command is, as a JSON Schema",
-		Args:  cobra.ArbitraryArgs,
+		Use:  "schema [COMMAND...]",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {

@@ -32,8 +32,7 @@ func serveCommand(c *common) *cobra.Command {
 	s := &serveFlags{common: c}
 	cmd := &cobra.Command{
 		Use: "serve", Annotations: map[string]string{live: ""},
-		Short: "let many clients patch one machine, over HTTP",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd); err != nil {
 				return err

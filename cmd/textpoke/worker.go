@@ -36,8 +36,7 @@ func workerCommand(c *common) *cobra.Command {
 	var w workerFlags
 	cmd := &cobra.Command{
 		Use: "worker", Annotations: map[string]string{live: ""},
-		Short: "do points of sweeps that others put into a queue",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.queue == "" {
 				return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
