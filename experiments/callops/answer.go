@@ -3,7 +3,6 @@
 package callops
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -101,24 +100,6 @@ func (a *answer) Worst() (worst float64) {
 		worst = max(worst, math.Abs(off))
 	}
 	return worst
-}
-
-// comparisons is what was held out and what the lines say of it.
-func (a *answer) comparisons() (out []experiments.Comparison) {
-	source := published.CallCosts.Source
-	if a.Config.Published != "" {
-		source = a.Config.Published
-	}
-	for _, r := range a.Rows {
-		if r.held && r.path.Line != nil {
-			out = append(out, experiments.Comparison{
-				What: fmt.Sprintf("%s, %d relevant, %d irrelevant: overhead, ns; here predicted", r.Kernel, r.Relevant,
-					r.Irrelevant),
-				Published: math.Round(r.Overhead), Ours: math.Round(r.Prediction.Value), Source: source,
-			})
-		}
-	}
-	return out
 }
 
 // lines are all lines: through published rows, and through this machine's times.

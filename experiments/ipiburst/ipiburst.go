@@ -70,10 +70,7 @@ func (d *directions) LeftOff() int64 { return d.NewOff.Rounds - d.Off.Rest.Lo }
 // Directions are both kernels in both directions; nil if one is missing.
 func (a *apart) Directions() *directions {
 	find := func(patching, action string) *measurement {
-		return experiments.First(a.Measured, func(m *measurement) bool {
-			return m.Patching == patching &&
-				m.Action == action
-		})
+		return experiments.First(a.Measured, func(m *measurement) bool { return m.Patching == patching && m.Action == action })
 	}
 	d := &directions{
 		find(published.OwnBreakpoints, "enable"), find(published.OwnBreakpoints, "disable"),
@@ -94,27 +91,13 @@ const slots2019 = 170
 // Linux 5.0).
 func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
 
-// interval is a range of counts.
-type interval interrupts.Range
-
-// String is the range, the one number that it is, or nothing.
-func (r interval) String() string {
-	switch {
-	case r == interval{}:
-		return ""
-	case r.Lo == r.Hi:
-		return fmt.Sprint(r.Lo)
-	}
-	return fmt.Sprintf("%d to %d", r.Lo, r.Hi)
-}
-
 // measurement is one reading before and one after, and what its rounds were for.
 type measurement struct {
 	*published.Reading
 	Rounds        int64 // of all kinds
-	Records, Rest interval
-	Batches       interval // 1 in the old scheme
-	Functions     interval // 0 to 0 where the rounds say nothing about them
+	Records, Rest interrupts.Range
+	Batches       interrupts.Range // 1 in the old scheme
+	Functions     interrupts.Range // 0 to 0 where the rounds say nothing about them
 }
 
 // Source is where it was published.
@@ -158,7 +141,7 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 	}
 	for _, m := range out {
 		if m.Patching == published.Batched {
-			m.settle(interval(same))
+			m.settle(same)
 		}
 	}
 	return out, nil
@@ -175,46 +158,38 @@ func (m *measurement) explain() error {
 		if m.Rounds < perBatch() {
 			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.Rounds, perBatch())
 		}
-		m.Records = interval{Lo: perBatch(), Hi: perBatch()}
-		m.Rest = interval{Lo: m.Rounds - perBatch(), Hi: m.Rounds - perBatch()}
-		m.Batches = interval{Lo: 1, Hi: 1}
+		m.Records = interrupts.Range{Lo: perBatch(), Hi: perBatch()}
+		m.Rest = interrupts.Range{Lo: m.Rounds - perBatch(), Hi: m.Rounds - perBatch()}
+		m.Batches = interrupts.Range{Lo: 1, Hi: 1}
 	}
 	return nil
 }
 
 // settle fills in what so many batches mean.
-func (m *measurement) settle(b interval) {
+func (m *measurement) settle(b interrupts.Range) {
 	m.Batches = b
-	m.Records = interval{Lo: perBatch() * b.Lo, Hi: perBatch() * b.Hi}
-	m.Rest = interval{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
-	m.Functions = interval{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
+	m.Records = interrupts.Range{Lo: perBatch() * b.Lo, Hi: perBatch() * b.Hi}
+	m.Rest = interrupts.Range{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
+	m.Functions = interrupts.Range{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
 }
 
 // writeInterrupts prints the measurements as /proc/interrupts shows them.
 func writeInterrupts(w io.Writer, all []*measurement) error {
-	for i, m := range all {
-		for _, side := range []struct {
-			name string
-			of   func(published.InterruptCount) int64
-		}{
-			{"before", func(c published.InterruptCount) int64 { return c.Before }},
-			{"after", func(c published.InterruptCount) int64 { return c.After }},
-		} {
+	gap := ""
+	for _, m := range all {
+		for side, name := range []string{"before", "after"} {
 			s := interrupts.Snapshot{Rows: []interrupts.Row{{Name: "CAL", Description: "Function call interrupts"}}}
 			for _, c := range m.Counts {
 				s.CPUs = append(s.CPUs, c.CPU)
-				s.Rows[0].Counts = append(s.Rows[0].Counts, side.of(c))
+				s.Rows[0].Counts = append(s.Rows[0].Counts, []int64{c.Before, c.After}[side])
 			}
-			gap := "\n"
-			if i == 0 && side.name == "before" {
-				gap = ""
-			}
-			if _, err := fmt.Fprintf(w, "%s%s: %s\n", gap, m.Name(), side.name); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s: %s\n", gap, m.Name(), name); err != nil {
 				return err
 			}
 			if err := interrupts.Write(w, s); err != nil {
 				return err
 			}
+			gap = "\n"
 		}
 	}
 	return nil
