@@ -216,8 +216,8 @@ func (h *Handler) guard(rt route) http.Handler {
 		a := w.(*answer)
 		a.route = rt.path
 		err := h.allowed(rt, r, a)
-		if user, _, _ := peerOf(r); err == nil && rt.access > Open {
-			err = h.spend(w, bearer(r)+"\x00"+user)
+		if err == nil && rt.access > Open {
+			err = h.spend(w, r)
 		}
 		if err == nil && !takesBody(rt) && r.ContentLength != 0 {
 			err = problem(http.StatusBadRequest, "", "nothing is read here: want no body")

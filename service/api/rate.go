@@ -29,10 +29,14 @@ func (e *rateError) Error() string {
 func (e *rateError) seconds() string { return strconv.Itoa(int(math.Ceil(e.after.Seconds()))) }
 
 // spend counts a request, and says in its answer how many are left (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/).
-func (h *Handler) spend(w http.ResponseWriter, who string) error {
+func (h *Handler) spend(w http.ResponseWriter, r *http.Request) error {
 	limit, now := h.cfg.Limits.Rate, time.Now()
 	if limit.Max == 0 {
 		return nil
+	}
+	who, _, _ := peerOf(r)
+	if !h.tokens.Load().None() { // else anybody may show any token, and has no more requests for it
+		who += "\x00" + bearer(r)
 	}
 	key := sha256.Sum256([]byte(who))
 	h.rates.mu.Lock()
@@ -44,7 +48,7 @@ func (h *Handler) spend(w http.ResponseWriter, who string) error {
 	}
 	h.rates.mu.Unlock()
 	busy := max(until.Sub(now), 0)
-	left := int(float64(limit.Max) * (1 - busy.Seconds()/limit.Period.Seconds()))
+	left := limit.Max - int(math.Ceil(float64(limit.Max)*float64(busy)/float64(limit.Period)))
 	header := w.Header()
 	header.Set("RateLimit-Policy", fmt.Sprintf(`"token";q=%d;w=%.0f`, limit.Max, math.Ceil(limit.Period.Seconds())))
 	header.Set("RateLimit", fmt.Sprintf(`"token";r=%d;t=%.0f`, left, math.Ceil(busy.Seconds())))

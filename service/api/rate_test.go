@@ -3,6 +3,7 @@
 package api
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,21 @@ func TestRate(t *testing.T) {
 	}
 	w.token = fullToken
 	is[Stats](w.do("GET", "/v1/stats", nil), 200)
+}
+
+// TestRateWithoutTokens: who shows a token that nobody asked for has no requests of its own for it; and the most
+// requests that there can be are not fewer than none.
+func TestRateWithoutTokens(t *testing.T) {
+	for most, want := range map[int]string{2: `"token";r=0;`, math.MaxInt: `"token";r=9223372036854775807;`} {
+		w := ready(t, func(_ *service.Config, c *Config) { c.Limits.Rate = service.Limit{Max: most, Period: time.Hour} })
+		var got reply
+		for _, w.token = range []string{"", "one", "two"} {
+			got = w.do("GET", "/v1/stats", nil)
+		}
+		if limit := got.header.Get("RateLimit"); (got.status == 429) != (most == 2) || !strings.HasPrefix(limit, want) {
+			t.Errorf("of %d: %d, %q, want %q", most, got.status, limit, want)
+		}
+	}
 }
 
 // TestTraceparent: the trace that a request is part of is in the log; what is no traceparent is not, and harms nothing.
