@@ -105,12 +105,15 @@ func sooner(a, b time.Time) time.Time {
 	return b
 }
 
-// quiet is until when nothing is switched, and why; the time itself where something is.
+// quiet is until when nothing is switched, and why; the time itself where something is. Windows that follow each other
+// are one.
 func (s *Service) quiet(at time.Time) (until time.Time, why string) {
 	until = at
-	for _, w := range s.cfg.Quiet {
-		if w.has(at) {
-			until, why = later(until, w.until(at)), fmt.Sprintf("nothing is switched at %v", w)
+	for range s.cfg.Quiet {
+		for _, w := range s.cfg.Quiet {
+			if w.has(until) {
+				until, why = w.until(until), fmt.Sprintf("nothing is switched at %v", w)
+			}
 		}
 	}
 	return until, why
@@ -149,13 +152,11 @@ func ofEach(cost sim.PlanRow) int { return cost.IPIsPerCPU + cost.OtherIPIsPerCP
 
 // fits is when so many interrupts of each CPU fit into all allowances, and into which they do not fit now.
 func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []string) (when time.Time, why string) {
-	if when, why = s.quiet(at); each == 0 {
-		return when, why
-	}
+	when = at
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.cfg.Budget {
-		if l.Period == 0 || !l.of(roles) {
+		if l.Period == 0 || !l.of(roles) || each == 0 {
 			continue
 		}
 		for _, key := range l.keys(clients) {
@@ -164,30 +165,39 @@ func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []s
 			}
 		}
 	}
+	if until, quiet := s.quiet(when.In(at.Location())); quiet != "" {
+		return until, quiet
+	}
 	return when, why
 }
 
 // afford refuses an update that would cost too much if it came alone: one that never fits, and one that does not
 // fit now, behind those that are held, and is not to be held. What is taken away because its lease is over may cost anything.
 func (s *Service) afford(ctx context.Context, r *Request, which []int) error {
-	now := s.cfg.Now()
-	if _, why := s.quiet(now); why != "" && !r.Hold {
-		return fmt.Errorf("%w: %s", ErrBudget, why)
-	}
-	if len(s.cfg.Budget) == 0 || !r.over.IsZero() {
+	if len(s.cfg.Budget)+len(s.cfg.Quiet) == 0 || !r.over.IsZero() {
 		return nil
 	}
-	p, err := s.plan(ctx, r, which)
+	now, changes := s.cfg.Now(), s.changes(r, which)
+	if len(changes) == 0 {
+		return nil
+	}
+	if until, why := s.quiet(now); why != "" && !r.Hold {
+		return &HeldError{until, why}
+	}
+	if len(s.cfg.Budget) == 0 {
+		return nil
+	}
+	cost, roles, err := s.price(ctx, changes)
 	if err != nil {
 		return err
 	}
-	each := p.each
+	each := ofEach(cost)
 	for _, l := range s.cfg.Budget {
-		if l.of(p.Roles) && each > l.Max {
+		if l.of(roles) && each > l.Max {
 			return fmt.Errorf("%w: %v, and each would take %d interrupts", ErrBudget, l, each)
 		}
 	}
-	when, why := s.fits(now, each, p.Roles, []string{r.Client})
+	when, why := s.fits(now, each, roles, []string{r.Client})
 	for _, h := range s.pending() {
 		if u := h.update(); u.State == journal.Held && each > 0 {
 			when, why = later(when, u.Fits), fmt.Sprintf("update %d is held and comes first", u.ID)

@@ -6,7 +6,31 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/textpoke/textpoke/service/journal"
 )
+
+// TestFitsBehindQuiet: who is refused hears when nothing keeps the update any more: behind times that follow each
+// other, and behind one that begins before there is an allowance again.
+func TestFitsBehindQuiet(t *testing.T) {
+	day := func(hour, minute int) time.Time { return time.Date(2030, 1, 1, hour, minute, 0, 0, time.Local) }
+	at := day(7, 0)
+	w := newWorld(t)
+	w.Quiet = []Window{{600, 660}, {480, 540}, {540, 600}} // 08:00 to 11:00
+	w.Budget = []Limit{{Name: "ipis", Max: 3, Period: 90 * time.Minute}}
+	w.Now = func() time.Time { return at }
+	s, kill := w.start(t)
+	do(t, s, enable("a", "fn1"))
+	for _, hour := range []int{7, 8} {
+		kill()
+		at = day(hour, 0)
+		s, kill = w.start(t)
+		var held *HeldError
+		if _, err := s.Submit(t.Context(), enable("a", "fn2")); !errors.As(err, &held) || !held.Fits.Equal(day(11, 0)) {
+			t.Errorf("at %d:00: %v, want it to fit at 11:00", hour, err)
+		}
+	}
+}
 
 // TestBudget: an update that alone would cost a CPU of the role more than the limit is refused, in both directions, and
 // nothing of it happens; a role that no CPU has limits nothing.
@@ -75,6 +99,10 @@ func TestQuiet(t *testing.T) {
 	if _, err := s.Submit(t.Context(), disable("a", "fn1")); !errors.Is(err, ErrBudget) {
 		t.Error(err)
 	}
+	if u := do(t, s, enable("b", "fn1")); u.State != journal.Live {
+		t.Errorf("it switches nothing: %+v", u)
+	}
+	do(t, s, disable("b", "fn1"))
 	if err := s.EndLeases(t.Context()); err != nil || len(enabled(t, s)) != 1 {
 		t.Errorf("%v, enabled %v", err, enabled(t, s))
 	}

@@ -23,8 +23,6 @@ type Plan struct {
 	// Roles is the interrupts that the CPUs of each role would take together, if the patcher
 	// sat on none of them.
 	Roles map[string]int `json:"roles"`
-
-	each int // interrupts of each CPU but the patcher's, from any cause
 }
 
 // Plan counts what a request would cost, and does nothing of it.
@@ -40,12 +38,6 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 }
 
 func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, err error) {
-	var mine []int
-	for _, w := range s.store.WantsOf(r.Client) {
-		if w.Ops == r.Ops {
-			mine = w.Which
-		}
-	}
 	for _, w := range s.store.WantedBy(which) {
 		if w.Client != r.Client || w.Ops != r.Ops {
 			p.Others++
@@ -54,11 +46,22 @@ func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, er
 	s.mu.Lock()
 	p.Waiting = s.total
 	s.mu.Unlock()
-	changes := switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), r)
+	changes := s.changes(r, which)
 	cost, roles, err := s.price(ctx, changes)
-	p.Records, p.Changes, p.Roles, p.each = len(which), len(changes), roles, ofEach(cost)
+	p.Records, p.Changes, p.Roles = len(which), len(changes), roles
 	p.Flushes, p.Rounds, p.IPIs, p.IPIsPerCPU = cost.Flushes, cost.Rounds, cost.IPIs, cost.IPIsPerCPU
 	return p, err
+}
+
+// changes is the records that a request switches now.
+func (s *Service) changes(r *Request, which []int) []int {
+	var mine []int
+	for _, w := range s.store.WantsOf(r.Client) {
+		if w.Ops == r.Ops {
+			mine = w.Which
+		}
+	}
+	return switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), r)
 }
 
 // switched is the records that a request switches: its client is their first user, or the last.
