@@ -25,7 +25,7 @@ func TestLeaseEnds(t *testing.T) {
 	}
 	do(t, s, enable("ever", "fn2"))
 	now.Add(999)
-	if err := s.Renew("lives"); err != nil {
+	if err := s.Renew(t.Context(), "lives"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.EndLeases(t.Context()); err != nil {
@@ -53,5 +53,31 @@ func TestLeaseEnds(t *testing.T) {
 		if wants, _ := s.Client(client); len(wants) != n {
 			t.Errorf("%s wants %v", client, wants)
 		}
+	}
+}
+
+// TestLeaseRenewedWhileItsEndIsHeld: the update that ends a lease is withdrawn by a renewal, and what the client wants stays.
+func TestLeaseRenewedWhileItsEndIsHeld(t *testing.T) {
+	w := newWorld(t)
+	w.Budget = []Limit{{Name: "ipis", Max: 3, Period: time.Hour}}
+	var now atomic.Int64
+	now.Store(time.Now().Unix())
+	w.Now = func() time.Time { return time.Unix(now.Load(), 0) }
+	s, _ := w.start(t)
+	r := enable("a", "fn1")
+	r.Lease = 10
+	do(t, s, r)
+	now.Add(11)
+	if err := s.EndLeases(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Renew(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if us, err := s.Updates(t.Context(), Query{After: 1}); err != nil || len(us) != 1 || us[0].State != journal.Cancelled {
+		t.Errorf("%+v, %v: want one that is cancelled", us, err)
+	}
+	if _, open := s.Client("a"); len(open) != 0 || len(enabled(t, s)) != 1 {
+		t.Errorf("%v are open, %v enabled", open, enabled(t, s))
 	}
 }

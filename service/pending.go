@@ -20,6 +20,8 @@ type pending struct {
 	left    chan struct{}            // closed when it is left for the next start
 	holding chan struct{}            // closed when it is held for the first time
 
+	ends atomic.Bool // a lease, which is over
+
 	leave, hold func() // end the waiting for it; for its end
 
 	receipt *journal.Receipt // what its update of the text took; the coordinator's

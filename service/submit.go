@@ -131,7 +131,10 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	}}
 	var p *pending
 	start := time.Now()
-	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which) })
+	u, err := s.store.Accept(order, func(u Update) {
+		p = s.enter(u, which)
+		p.ends.Store(!r.over.IsZero())
+	})
 	if p == nil {
 		s.dismiss(r.Client)
 		if err != nil {

@@ -68,16 +68,29 @@ func (s *Service) Clients(client, ops string, limit int) []Want {
 
 // Attend renews a client's leases until ctx ends, each before half of it is over.
 func (s *Service) Attend(ctx context.Context, client string) {
-	s.every(ctx, leaseTick, "renewal", func(context.Context) error {
+	s.every(ctx, leaseTick/4, "renewal", func(ctx context.Context) error {
 		if !s.store.HalfOver(client, s.cfg.Now()) {
 			return nil
 		}
-		return s.Renew(client)
+		return s.Renew(ctx, client)
 	})
 }
 
-// Renew has the leases of a client begin again.
-func (s *Service) Renew(client string) error { return s.store.Renew(client, s.cfg.Now()) }
+// Renew has the leases of a client begin again. An update that ends one, and has not begun, is withdrawn: it may be
+// held for long.
+func (s *Service) Renew(ctx context.Context, client string) error {
+	if err := s.store.Renew(client, s.cfg.Now()); err != nil {
+		return err
+	}
+	for _, p := range s.pending() {
+		if u := p.update(); u.Client == client && p.ends.Load() {
+			if _, err := s.Cancel(ctx, u.ID); err != nil && !errors.Is(err, ErrTooLate) {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // EndLeases takes away what clients want by leases that are over: an update of theirs, as if they
 // had asked for it. One that cannot be accepted now is tried again by the next call.

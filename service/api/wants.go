@@ -106,7 +106,7 @@ func (h *Handler) renew(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength != 0 {
 		return badField("", "nothing is read here: want no body")
 	}
-	if err := h.running.Load().service.Renew(name); err != nil {
+	if err := h.running.Load().service.Renew(r.Context(), name); err != nil {
 		return err
 	}
 	return h.client(w, r)
