@@ -60,6 +60,8 @@ func kernelMeasure(c *common) *cobra.Command {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
 			case m.here:
 				return m.measureHere(cmd, c, args)
+			case cmd.ArgsLenAtDash() > 0:
+				return errors.New("a command behind -- goes with --here")
 			case len(args) > 2:
 				return fmt.Errorf("usage: %s IMAGE [PATCHED] --action A", cmd.CommandPath())
 			case len(args) == 2:
@@ -100,6 +102,8 @@ func (m *measureFlags) boots(cmd *cobra.Command, cpus string, repetitions int) {
 	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 }
 
+var errNoAction = errors.New("--action: want at least one; --action list prints them")
+
 // config checks the flags.
 func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 	roles, err := vm.ParseCPUs(m.cpus)
@@ -113,7 +117,7 @@ func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 	}
 	switch {
 	case len(m.actions) == 0:
-		return vm.Config{}, errors.New("--action: want at least one; --action list prints them")
+		return vm.Config{}, errNoAction
 	case m.repetitions < 1 || m.repetitions > 1000:
 		return vm.Config{}, fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
 	case m.memory < 256:

@@ -74,6 +74,9 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
+	if len(p.actions) == 0 {
+		return errNoAction
+	}
 	limits, err := p.limits()
 	if err != nil {
 		return fmt.Errorf("--%w", err)

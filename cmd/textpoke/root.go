@@ -219,7 +219,7 @@ func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
 		if args == nil || args(cmd, a) == nil {
 			return nil
 		}
-		if args(cmd, nil) == nil {
+		if args(cmd, nil) == nil && args(cmd, a[:1]) != nil {
 			meant := ""
 			if cmd.Flags().Lookup("filter") != nil {
 				meant = "; did you mean --filter " + quote(a[0]) + "?"

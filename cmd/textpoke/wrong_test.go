@@ -82,6 +82,11 @@ var wrong = []struct{ line, want string }{
 	{"plan --kallsyms=", `--kallsyms "": want a name`},
 	{"kernel predict x86_64-6.12 --action fentry:nosuch", `filter "nosuch": no record matches`},
 	{"kernel predict x86_64-6.12 --action fexit:nosuch", `filter "nosuch": no record matches`},
+	{"kernel predict x86_64-6.12 --action fentry:vfs_*", `function "vfs_*": want one name`},
+	{"kernel predict x86_64-6.12 --action kprobe:*", `function "*": want one name`},
+	{"kernel predict x86_64-6.12 --action=", `--action: want at least one; --action list prints them`},
+	{"kernel predict x86_64-6.12 arm64-6.12", `usage: textpoke kernel predict IMAGE`},
+	{"kernel measure @/junk -- true", `a command behind -- goes with --here`},
 	{"plan --kallsyms @/nosuch", `--kallsyms: stat`},
 	{"records show gen:n=1 --kallsyms @", `--kallsyms: it is a directory`},
 

@@ -35,11 +35,12 @@ var (
 // bpftrace reads the probes of a program: what stands before each pair of braces that is within no other.
 func (c *course) bpftrace(text string) error {
 	text = bpftraceOther.ReplaceAllString(text, " ")
-	depth, from := 0, 0
+	depth, from, probes := 0, 0, 0
 	for i, r := range text {
 		switch {
 		case r == '{':
 			if depth++; depth == 1 {
+				probes++
 				c.bpftraceProbes(strings.TrimSpace(predicate.ReplaceAllString(text[from:i], "")))
 			}
 		case r == '}':
@@ -51,8 +52,11 @@ func (c *course) bpftrace(text string) error {
 			from = i + 1
 		}
 	}
-	if depth > 0 {
+	switch {
+	case depth > 0:
 		return errors.New("a brace has no end")
+	case probes == 0:
+		return errors.New("it has no probe")
 	}
 	return nil
 }
@@ -82,7 +86,11 @@ func (c *course) bpftraceProbes(list string) {
 			if strings.Contains(kind, "r") && kind != "fentry" || kind == "fexit" {
 				action = "fexit:"
 			}
-			for _, f := range c.functions(last) {
+			names := c.functions(last)
+			if len(names) == 0 {
+				names = []string{last} // it is refused by this name
+			}
+			for _, f := range names {
 				c.both(action + f)
 			}
 		case "software", "s":

@@ -42,7 +42,7 @@ var files = map[string]func(*course, string) error{".bt": (*course).bpftrace, ".
 
 // Read reads a command line, or the file of that name.
 func Read(of string, m Machine) (ledger.Course, error) {
-	c := &course{Course: ledger.Course{Name: of}, Machine: m}
+	c := &course{Course: ledger.Course{Name: strings.ReplaceAll(of, "\n", " ")}, Machine: m}
 	words, err := shlex.Split(of)
 	if err == nil {
 		err = c.read(words)

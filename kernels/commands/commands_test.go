@@ -83,7 +83,7 @@ func TestRead(t *testing.T) {
 		"trace-cmd start -p function_graph -g vfs_read -e sched_switch":                                             "+tracepoint:sched/sched_switch +function-graph | ",
 		"trace-cmd record -B a -p function":                                                                         "+instance",
 		"trace-cmd record -B a -p function_graph":                                                                   " ? tracer function_graph a",
-		"trace-cmd record -p irqsoff -P 17 -e nosuch":                                                               " ? option P 17 ? event nosuch, which is not in the image ? tracer irqsoff ",
+		"trace-cmd record -p irqsoff -P 17 -e nosuch":                                                               " ? option P 17 ? event nosuch, which is not in the image ? tracer irqsoff",
 		"trace-cmd record -p function -l schedule:traceoff":                                                         " ? filter schedule:traceoff: a command",
 		"perf record -a -e sched:sched_switch,cycles:u,cpu/event=0x3c,umask=0x1/":                                   "+perf-event:sched/sched_switch +function-call:3",
 		"perf record -e '{cs,faults}' -- true":                                                                      task + " +static-key:perf_swevent_enabled+0x30 +function-call:1",
@@ -100,6 +100,7 @@ func TestRead(t *testing.T) {
 		"bpftrace -e 'struct a { int b; }; kfunc:vmlinux:vfs_r*,fr:vfs_write { if (1) { exit(); } } u:/bin/a:b {}'": "+fentry:vfs_read +fexit:vfs_write ? probe u:/bin/a:b",
 		"modprobe ext4 some=1":                                                                                      "+module-load:" + m.Modules + "/a/crc16.ko.xz +module-load:" + m.Modules + "/a/jbd2.ko.xz +module-load:" + m.Modules + "/a/ext4.ko.xz",
 		"modprobe -a snd_dummy nosuch":                                                                              "+module-load:" + m.Modules + "/b/snd-dummy.ko ? module nosuch, which modules.dep does not have",
+		"bpftrace -e 'fentry:nosuch* {}'":                                                                           "+fentry:nosuch*",
 		"insmod /x.ko":                                                                                              "+module-load:/x.ko",
 	} {
 		c, err := Read(line, m)
@@ -136,6 +137,7 @@ func TestReadRefuses(t *testing.T) {
 		"": "not one of", "strace ls": "not one of", "trace-cmd report": "record", "perf top": "record", "trace-cmd record --nosuch": "nosuch",
 		"perf record -e": "argument", "bpftrace": "want a program", "bpftrace -e 'BEGIN {'": "no end", "bpftrace -e '}'": "none begins",
 		"bpftrace no.bt": "no such file", "modprobe": "no module", "trace-cmd 'record": "quot",
+		"bpftrace -e x": "no probe", "bpftrace -e 'struct a;'": "no probe",
 	} {
 		_, err := Read(line, machine(t))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -181,6 +183,30 @@ func TestFiles(t *testing.T) {
 		} else if d := cmp.Diff(c.want, said(got)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
+	}
+}
+
+// TestNothingToRead: a file without a probe is refused, and a function that is not there is named.
+func TestNothingToRead(t *testing.T) {
+	m, dir := machine(t), t.TempDir()
+	for name, c := range map[string]struct{ text, want string }{
+		"a.yaml": {"", "no policy"}, "b.bt": {"", "no probe"}, "c.bt": {"\xff\xfe\x00", "no probe"},
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(file, m); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	c := &course{Machine: m}
+	text := strings.Replace(tetragonPolicy, "vfs_read", "nosuch", 1)
+	if err := c.tetragon(text); err != nil || !strings.Contains(said(c.Course), "? kprobe nosuch ?") {
+		t.Errorf("%v, %s", err, said(c.Course))
+	}
+	if two, err := Read("trace-cmd record\n -p function", m); err != nil || strings.Contains(two.Name, "\n") {
+		t.Errorf("%v: the name of a command in two lines is %q", err, two.Name)
 	}
 }
 

@@ -32,12 +32,15 @@ type policy struct {
 
 // tetragon reads policies, with "---" between them.
 func (c *course) tetragon(text string) error {
-	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	for n := 0; ; n++ {
 		var p policy
 		err := d.Decode(&p)
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && n > 0:
 			return nil
+		case errors.Is(err, io.EOF):
+			return errors.New("it has no policy")
 		case err != nil:
 			return err
 		case !strings.HasPrefix(p.Kind, "TracingPolicy"):
@@ -56,7 +59,7 @@ func (c *course) policy(p *policy) {
 		if k.Syscall == nil || *k.Syscall {
 			call = c.syscall(call)
 		}
-		if strings.HasPrefix(k.Call, "list:") {
+		if strings.HasPrefix(k.Call, "list:") || c.Table != nil && len(c.functions(call)) == 0 {
 			c.unknown("kprobe %s", k.Call)
 			continue
 		}

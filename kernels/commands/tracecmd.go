@@ -89,7 +89,7 @@ func (c *course) tracer(name, instance, filter string) {
 	case name == "" || name == "nop":
 		return
 	case action == "" || instance != "" && name != "function":
-		c.unknown("tracer %s %s", name, instance)
+		c.unknown("tracer %s", strings.TrimSpace(name+" "+instance))
 		return
 	case strings.Contains(strings.ReplaceAll(filter, ":mod:", ""), ":"):
 		c.unknown("filter %s: a command", filter)

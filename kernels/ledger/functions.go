@@ -122,6 +122,9 @@ func (r *Replay) named(symbol string) (int, error) {
 	r.tracer()
 	if r.table != nil {
 		which, err := r.matched(symbol)
+		if err == nil && strings.ContainsAny(symbol, "*?[ ") {
+			err = fmt.Errorf("function %q: want one name", symbol)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -191,7 +191,7 @@ func (p Predicted) Name() string { return fmt.Sprintf("%s, %s, row %s", p.action
 
 // Most is what the CPUs take that take most, in words, an item for each direction and row.
 func Most(rows []Predicted) (said []string) {
-	most := map[string]int{}
+	most, more := map[string]int{}, map[string]string{}
 	for _, r := range rows {
 		if r.Total() {
 			what := fmt.Sprintf("to %s %s (%s)", r.direction, r.action, r.row)
@@ -199,10 +199,13 @@ func Most(rows []Predicted) (said []string) {
 				said = append(said, what)
 			}
 			most[what] = max(most[what], r.interrupts)
+			if r.within.OrMore {
+				more[what] = r.bound() + " "
+			}
 		}
 	}
 	for i, what := range said {
-		said[i] = fmt.Sprintf("%d %s", most[what], what)
+		said[i] = fmt.Sprintf("%d %s%s", most[what], more[what], what)
 	}
 	return said
 }

@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -33,5 +34,29 @@ func TestPredictLimits(t *testing.T) {
 		if len(over) != want {
 			t.Errorf("%s: %v, want %d", text, over, want)
 		}
+	}
+}
+
+// TestMostOrMore: a number that is a lower bound is told as one.
+func TestMostOrMore(t *testing.T) {
+	k, err := Open("x86_64-6.12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[bool]string{}
+	for _, unknown := range []bool{false, true} {
+		course := Once("static-key:sched_schedstats")
+		if unknown {
+			course.Unknown = []string{"a probe"}
+		}
+		rows, err := k.Predict(k.Own, course, []cpus.Role{cpus.Busy, cpus.Busy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said[unknown] = Most(rows)[0]
+	}
+	number, rest, _ := strings.Cut(said[false], " ")
+	if want := number + " or more " + rest; said[true] != want {
+		t.Errorf("%q, want %q", said[true], want)
 	}
 }
