@@ -236,38 +236,21 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 	return out
 }
 
-// statedWait is what a wait for all tasks takes, as the author of the two
-// measurements with and without says: about 100 ms (bpf-next, 2026-01).
-const statedWait = 0.1
-
-// The cases with an ops a trampoline, whose detaching waits, and with one ops.
-const (
-	eachOps = "per-trampoline ops"
-	oneOps  = "single direct ops"
-)
-
 // waits predicts a command that detaches with waits from the same without, and
 // back to back detaching in an emulator from what the two cases say of one wait.
 func waits(arch string, detaches []published.AttachWait, times []published.AttachTime) (out []prediction) {
-	for i := range times {
-		for j := range times {
-			with, without := &times[i], &times[j]
-			if !strings.HasSuffix(with.Case, eachOps) || !strings.HasSuffix(without.Case, oneOps) ||
-				with.Functions != without.Functions {
-				continue
-			}
-			n := float64(with.Functions)
-			grace := graceOf(calibration.Nearest(arch, nearTo)) // it is the same on all of them
-			out = append(out, ranged(prediction{What: with.Case, Direction: "both", Functions: int(with.Functions),
-				How: fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), Fitted: without.Case,
-				Published: with.AttachS, Predicted: without.AttachS + n*statedWait}, grace, without.AttachS, n))
-			wait := (with.AttachS - without.AttachS) / n
-			for _, d := range detaches {
-				if d.Tasks {
-					out = append(out, ranged(prediction{What: "a detach of " + d.Kernel + " in an emulator",
-						Direction: published.Detach, Functions: 1, How: fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
-						Fitted: with.Case + "; " + without.Case, Published: float64(d.WaitMS) / 1e3, Predicted: wait}, grace, 0, 1))
-				}
+	for _, t := range published.TimesByOps(times) {
+		n := float64(t.Each.Functions)
+		grace := graceOf(calibration.Nearest(arch, nearTo)) // it is the same on all of them
+		out = append(out, ranged(prediction{What: t.Each.Case, Direction: "both", Functions: int(t.Each.Functions),
+			How: fmt.Sprintf("one wait of %g ms a function", t.WaitMS()), Fitted: t.One.Case,
+			Published: t.Each.AttachS, Predicted: t.One.AttachS + n*published.StatedWait}, grace, t.One.AttachS, n))
+		wait := (t.Each.AttachS - t.One.AttachS) / n
+		for _, d := range detaches {
+			if d.Tasks {
+				out = append(out, ranged(prediction{What: "a detach of " + d.Kernel + " in an emulator",
+					Direction: published.Detach, Functions: 1, How: fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
+					Fitted: t.Each.Case + "; " + t.One.Case, Published: float64(d.WaitMS) / 1e3, Predicted: wait}, grace, 0, 1))
 			}
 		}
 	}

@@ -52,12 +52,7 @@ func (c *Config) check(rows []published.CallCost) error {
 }
 
 // from is what the table is called in messages.
-func (c *Config) from() string {
-	if c.Published == "" {
-		return published.CallCosts.Name
-	}
-	return c.Published
-}
+func (c *Config) from() string { return cmp.Or(c.Published, published.CallCosts.Name) }
 
 // row is one of the published ones, three ways.
 type row struct {

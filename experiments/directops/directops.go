@@ -8,8 +8,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
@@ -70,10 +68,10 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := experiments.Beside(s, "attach", attached); err != nil {
+	err = cmp.Or(experiments.Beside(s, "attach", attached), experiments.Beside(s, "ops", published.TimesByOps(times)))
+	if err != nil {
 		return nil, err
 	}
-	s.Compare(saved(times)...)
 	for _, arch := range c.Arches {
 		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
 	}
@@ -313,28 +311,6 @@ func pairs(rows []*row) (out []pair) {
 		})
 		if !each.setup.one && each.Trampolines == most && one != nil {
 			out = append(out, pair{each, one})
-		}
-	}
-	return out
-}
-
-// statedWait is what a wait for all tasks takes, as the author of the
-// measurements says: about 100 ms (bpf-next, 2026-01).
-const statedWait = 0.1
-
-// saved is what one ops saves when a program is attached to some functions and detached again: a wait each.
-func saved(times []published.AttachTime) (out []experiments.Comparison) {
-	for _, with := range times {
-		for _, without := range times {
-			if with.Functions != without.Functions || !strings.HasSuffix(with.Case, "per-trampoline ops") ||
-				!strings.HasSuffix(without.Case, "single direct ops") {
-				continue
-			}
-			out = append(out, experiments.Comparison{
-				What: fmt.Sprintf("seconds that one ops saves for %d functions, and a wait of %g ms for each", with.Functions,
-					1e3*statedWait),
-				Published: with.AttachS - without.AttachS, Ours: float64(with.Functions) * statedWait, Source: with.Source,
-			})
 		}
 	}
 	return out

@@ -63,19 +63,13 @@ func (a *answer) comparisons() (out []experiments.Comparison) {
 	if u == nil || o == nil || a.Config.NoTime || extra(*u) == 0 {
 		return nil
 	}
-	source := published.Hits.Source
-	if a.Config.Published != "" {
-		source = a.Config.Published
-	}
+	source := cmp.Or(a.Config.Published, published.Hits.Source)
 	for _, g := range groups(a.Rows) {
 		bare := a.untraced[g.threads].Value
 		out = append(out, experiments.Comparison{
-			What: "time added without the four costs, of that with them: " + g.name(),
-			Published: extra(
-				*o,
-			) / extra(
-				*u,
-			), Ours: (g.by[0].live.Value - bare) / (g.by[combinations-1].live.Value - bare), Source: source,
+			What:      "time added without the four costs, of that with them: " + g.name(),
+			Published: extra(*o) / extra(*u), Source: source,
+			Ours: (g.by[0].live.Value - bare) / (g.by[combinations-1].live.Value - bare),
 		})
 	}
 	return out

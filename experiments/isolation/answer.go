@@ -68,13 +68,9 @@ func (a *answer) comparisons() (out []experiments.Comparison) {
 				experiments.Comparison{What: a.Each.Measurement, Published: a.Each.Value,
 					Ours: float64(everybody.IPIs) / float64(everybody.isolated()), Source: a.Each.Source})
 			if lazy != nil && a.left.Measurement != "" {
-				out = append(out, experiments.Comparison{What: fmt.Sprintf(
-					"%s (here: %s entries a second)",
-					a.left.Measurement,
-					results.Short(
-						lazy.entries,
-					),
-				), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
+				out = append(out, experiments.Comparison{
+					What:      fmt.Sprintf("%s (here: %s entries a second)", a.left.Measurement, results.Short(lazy.entries)),
+					Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
 			}
 		}
 	}

@@ -6,6 +6,7 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -95,16 +96,8 @@ func (c *Config) rows(triggers []published.Trigger, runs []published.TriggerRun)
 	for _, t := range triggers {
 		row := &row{Trigger: t, loop: loops[t.Mechanism]}
 		if row.CallNS = t.NS() - base.NS(); !row.loop && row.CallNS <= 0 {
-			return nil, fmt.Errorf(
-				"%s:%d: %s %v: is not slower than %s, %v on line %d, which does the same with nobody attached",
-				c.from(),
-				t.Line,
-				t.Mechanism,
-				t.MPS,
-				base.Mechanism,
-				base.MPS,
-				base.Line,
-			)
+			return nil, fmt.Errorf("%s:%d: %s %v: is not slower than %s, %v on line %d, which does the same with nobody attached",
+				c.from(), t.Line, t.Mechanism, t.MPS, base.Mechanism, base.MPS, base.Line)
 		}
 		if row.known = has(runs, t.Mechanism); row.known {
 			if row.Runs, row.ApartP, err = another(runs, t); err != nil {
@@ -119,12 +112,7 @@ func (c *Config) rows(triggers []published.Trigger, runs []published.TriggerRun)
 }
 
 // from is what the table is called in messages.
-func (c *Config) from() string {
-	if c.Published == "" {
-		return published.Triggers.Name
-	}
-	return c.Published
-}
+func (c *Config) from() string { return cmp.Or(c.Published, published.Triggers.Name) }
 
 // find is the row of a mechanism; nil if there is none.
 func find(triggers []published.Trigger, mechanism string) *published.Trigger {

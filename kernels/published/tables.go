@@ -193,6 +193,31 @@ type AttachTime struct {
 // AttachTimes is the table of those.
 var AttachTimes = &Set[AttachTime]{Name: "attach-times"}
 
+// StatedWait is how many seconds a wait for all tasks takes, as the author of the two
+// measurements of [OpsTimes] says: about 100 ms (bpf-next, 2026-01).
+const StatedWait = 0.1
+
+// OpsTimes are the times of a case with an ops for each trampoline, whose detaching waits
+// for each, and of the same case with one ops.
+type OpsTimes struct{ Each, One *AttachTime }
+
+// TimesByOps are all of those among some times.
+func TimesByOps(times []AttachTime) (out []OpsTimes) {
+	for i := range times {
+		for j := range times {
+			each, one := &times[i], &times[j]
+			if each.Functions == one.Functions && strings.HasSuffix(each.Case, "per-trampoline ops") &&
+				strings.HasSuffix(one.Case, "single direct ops") {
+				out = append(out, OpsTimes{each, one})
+			}
+		}
+	}
+	return out
+}
+
+// WaitMS is [StatedWait] in milliseconds.
+func (OpsTimes) WaitMS() float64 { return 1e3 * StatedWait }
+
 // Hit is by how much a program's throughput falls when it is attached in one way.
 type Hit struct {
 	Line      int     `col:"#"` // in the file
