@@ -125,20 +125,13 @@ func (c *common) pick(columns []results.Column) (shown []int, looks []results.Co
 
 // printTable writes a table that is there already, as stdout shows it.
 func (c *common) printTable(t results.Table) error {
-	shown, looks, err := c.pick(t.Columns)
-	if err != nil {
-		return err
-	}
-	w, err := c.look(t.Name).NewWriter(c.streams.out, c.format, looks)
-	if err != nil {
-		return err
-	}
+	o := &output{c: c, table: t}
 	for _, row := range t.Rows {
-		if err := w.Add(picked(row, shown)); err != nil {
+		if err := o.addRow(row); err != nil {
 			return err
 		}
 	}
-	return w.Close()
+	return o.end()
 }
 
 // picked are the cells of the columns that are shown.
