@@ -361,9 +361,6 @@ func pair(q *check.Question) bool {
 	return q.Setup.Protocol.Layout == isa.Pair && q.Model.Code.Several()
 }
 
-// pairPreempted tells whether tasks can be preempted between the two.
-func pairPreempted(q *check.Question) bool { return q.Preempt && pair(q) }
-
 // says tells whether a row says the same as the fact.
 func (f *fact) says(r *check.VerdictRow) bool {
 	return r.Verdict == f.Verdict && (r.Verdict != explore.Unsafe || r.Violation.Property == f.Property)

@@ -155,9 +155,6 @@ type Decimal struct {
 // maxPlaces bounds the digits behind the point of what is read.
 const maxPlaces = 9
 
-// Whole is a Decimal without digits behind the point.
-func Whole(n int64) Decimal { return Decimal{Units: n} }
-
 // UnmarshalText reads digits, with a sign in front or not, and with a point among them or not.
 func (d *Decimal) UnmarshalText(text []byte) (err error) {
 	whole, part, point := strings.Cut(string(text), ".")

@@ -15,7 +15,7 @@ import (
 // TestCallTables: the tables about calls are there, and say what the mails say.
 func TestCallTables(t *testing.T) {
 	calls := must(CallCosts.Read(""))(t)
-	if len(calls) != 34 || calls[29].TotalNS != 46715800 || calls[29].OverheadNS != Whole(315) || calls[0].HasOverhead {
+	if len(calls) != 34 || calls[29].TotalNS != 46715800 || calls[29].OverheadNS != (Decimal{Units: 315}) || calls[0].HasOverhead {
 		t.Errorf("call costs: %d rows, %+v", len(calls), calls[29])
 	}
 	m1 := must(M1Calls.Read(""))(t)
@@ -95,7 +95,7 @@ func TestCallSlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5 - 9 is -4, and nothing that is stated makes it -3.
-	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != Whole(-4) ||
+	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != (Decimal{Units: -4}) ||
 		slips[0].Carried || slips[0].Line != 3 {
 		t.Errorf("%+v, %v", slips, err)
 	}
