@@ -6,6 +6,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -211,15 +212,7 @@ func Holm(p []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if p[a] < p[b] {
-			return -1
-		}
-		if p[a] > p[b] {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out, most := make([]float64, len(p)), 0.0
 	for rank, i := range order {
 		most = max(most, min(1, p[i]*float64(len(p)-rank)))
