@@ -3,8 +3,6 @@
 package callops
 
 import (
-	"math"
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/fit"
@@ -64,7 +62,7 @@ type judgedSlip struct {
 
 // Judged is nil where no line says anything of it.
 func (a *answer) Judged(s published.Slip) *judgedSlip {
-	r := experiments.First(a.Held(), func(r *row) bool { return r.Line == s.Line })
+	r := experiments.First(a.Rows, func(r *row) bool { return r.held && r.predicted() && r.Line == s.Line })
 	if r == nil || s.Column != "overhead_ns" {
 		return nil
 	}
@@ -79,28 +77,6 @@ func (a *answer) Judged(s published.Slip) *judgedSlip {
 
 // OneOff tells whether the total is right and only what is derived from it is not.
 func (j *judgedSlip) OneOff() bool { return j.StatedIn == "outside" && j.DerivedIn == "inside" }
-
-// Held are the rows that were held out and predicted.
-func (a *answer) Held() []*row {
-	return experiments.Where(a.Rows, func(r *row) bool { return r.held && r.predicted() })
-}
-
-// Off are those of them that lie outside of the interval.
-func (a *answer) Off() []*row {
-	return experiments.Where(a.Held(), func(r *row) bool { return !r.Prediction.Holds(r.Overhead) })
-}
-
-// NotOff counts the others.
-func (a *answer) NotOff() int { return len(a.Held()) - len(a.Off()) }
-
-// Worst is the largest error, in per cent.
-func (a *answer) Worst() (worst float64) {
-	for _, r := range a.Held() {
-		off, _ := r.ErrorPercent().(float64)
-		worst = max(worst, math.Abs(off))
-	}
-	return worst
-}
 
 // lines are all lines: through published rows, and through this machine's times.
 func (a *answer) lines() (out []named) {

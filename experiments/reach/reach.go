@@ -17,7 +17,6 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says which sites are asked, and from where.
@@ -34,7 +33,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Measure: measure,
+	Form: declared, Measure: measure,
 }).Experiment()
 
 // row is one place of the trampoline.
@@ -48,10 +47,11 @@ type row struct {
 	first bool // table of its instruction set
 }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"contiguous_share": func(r *row) any { return results.If(r.Limit.From == published.FromSite, r.Even) },
-}
+// FromSite tells whether range counts from sites.
+func (r *row) FromSite() bool { return r.Limit.From == published.FromSite }
+
+// Away is the distance, as people read it.
+func (r *row) Away() string { return choice.Size(r.Distance) }
 
 // Side is where the trampoline lies.
 func (r *row) Side() string {
@@ -67,15 +67,6 @@ func (r *row) Share() float64 {
 		return 0
 	}
 	return float64(r.Direct) / float64(r.Sites)
-}
-
-// EvenShare is what it would be if sites lay evenly; "" where range does not count
-// from sites.
-func (r *row) EvenShare() string {
-	if r.Limit.From != published.FromSite {
-		return ""
-	}
-	return results.Fixed(3, r.Even)
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
@@ -354,9 +345,4 @@ func (a answer) Lasts() (out []*edge) {
 		}
 	}
 	return out
-}
-
-// Parts are the places where some sites call directly and some do not.
-func (a answer) Parts() []*row {
-	return experiments.Where(a.Rows, func(r *row) bool { return r.Direct != 0 && r.Direct != r.Sites })
 }
