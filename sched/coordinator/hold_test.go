@@ -5,6 +5,7 @@ package coordinator
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,17 +14,25 @@ import (
 // TestHeld: what Admit does not let through waits until the time that it names, or the next request; the earliest
 // deadline first, those of one client as they came; and it may be cancelled, expire, and be left by Close.
 func TestHeld(t *testing.T) {
+	var mu sync.Mutex            // of what the coordinator's goroutine uses, too
 	open, room := time.Time{}, 0 // from when how many may go at a time
-	var asked, told [][]int64
+	var asked, told []int64      // last
+	locked := func(f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		f()
+	}
 	ids := func(ts []*Ticket) (ids []int64) {
 		for _, t := range ts {
 			ids = append(ids, t.Requests()[0].ID)
 		}
 		return ids
 	}
-	cfg := Config{Listener: Listener{Held: func(ts []*Ticket, _ time.Time) { told = append(told, ids(ts)) }}}
+	cfg := Config{Listener: Listener{Held: func(ts []*Ticket, _ time.Time) { locked(func() { told = ids(ts) }) }}}
 	cfg.Admit = func(at time.Time, ts []*Ticket, changes func(int) []Change) (int, time.Time) {
-		asked = append(asked, ids(ts))
+		mu.Lock()
+		defer mu.Unlock()
+		asked = ids(ts)
 		if n := len(ts); len(changes(n)) > n || len(changes(0)) > 0 {
 			t.Errorf("%d requests switch %v", n, changes(n))
 		}
@@ -34,7 +43,7 @@ func TestHeld(t *testing.T) {
 	}
 	bubble(t, 10, cfg, func(t *testing.T, x *fakeText, c *Coordinator) {
 		start := time.Now()
-		open, room = start.Add(100*time.Millisecond), 2
+		locked(func() { open, room = start.Add(100*time.Millisecond), 2 })
 		ask := func(id int64, client string, within time.Duration) *Ticket {
 			r := enable(client, int(id))
 			if r.ID = id; within > 0 {
@@ -49,9 +58,11 @@ func TestHeld(t *testing.T) {
 		if !gone.Cancel() {
 			t.Error("what is held cannot be cancelled")
 		}
-		if got := asked[len(asked)-1]; !slices.Equal(got, []int64{5, 1, 4, 3, 2, 6}) {
-			t.Errorf("in the order %v", got)
-		}
+		locked(func() {
+			if !slices.Equal(asked, []int64{5, 1, 4, 3, 2, 6}) {
+				t.Errorf("in the order %v", asked)
+			}
+		})
 		time.Sleep(60 * time.Millisecond)
 		wantErr(t, gone, ErrCancelled)
 		wantErr(t, expires, ErrExpired)
@@ -62,18 +73,19 @@ func TestHeld(t *testing.T) {
 		wantErr(t, same, nil)
 		wantCalls(t, x, on(1, 4))
 		wantWaiting(t, soon)
-		if got := told[len(told)-1]; !slices.Equal(got, []int64{3, 2}) {
-			t.Errorf("held %v", got)
-		}
-		room = 0
+		locked(func() {
+			if room = 0; !slices.Equal(told, []int64{3, 2}) {
+				t.Errorf("held %v", told)
+			}
+		})
 		free, behind := submit(t, c, disable("f", 9)), submit(t, c, disable("b", 9))
 		wantErr(t, free, nil)
 		wantWaiting(t, behind)
-		room = 1
+		locked(func() { room = 1 })
 		time.Sleep(again) // though an hour was named: a clock may be set
 		x.release(1)
 		wantErr(t, soon, nil)
-		room = 0
+		locked(func() { room = 0 })
 		last := ask(7, "b", 0)
 		if err := c.Close(context.Background()); err != nil {
 			t.Fatal(err)
