@@ -44,6 +44,14 @@ var builtins = []Builtin{
 // Builtins are the built-in tables. The slice is the caller's.
 func Builtins() []Builtin { return append([]Builtin(nil), builtins...) }
 
+// BuiltinNames are the names of the built-in tables.
+func BuiltinNames() (names []string) {
+	for _, b := range builtins {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
 // DefaultFor is the name of the built-in table for an architecture, "" if there
 // is none.
 func DefaultFor(arch string) string {
@@ -55,7 +63,8 @@ func DefaultFor(arch string) string {
 	return ""
 }
 
-func findBuiltin(name string) (Builtin, bool) {
+// FindBuiltin is the built-in table of a name, if there is one.
+func FindBuiltin(name string) (Builtin, bool) {
 	for _, b := range builtins {
 		if b.Name == name {
 			return b, true

@@ -68,7 +68,7 @@ func TestBuiltinGroups(t *testing.T) {
 
 func TestDefaultFor(t *testing.T) {
 	for _, arch := range Arches {
-		b, ok := findBuiltin(DefaultFor(arch))
+		b, ok := FindBuiltin(DefaultFor(arch))
 		if !ok || b.Arch != arch || b.Modules != 0 {
 			t.Errorf("%s: %+v", arch, b)
 		}

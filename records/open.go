@@ -65,7 +65,7 @@ func Open(ctx context.Context, src string, opt Options) (*Table, error) {
 }
 
 func open(ctx context.Context, src string, opt Options) (*Table, error) {
-	if b, ok := findBuiltin(src); ok {
+	if b, ok := FindBuiltin(src); ok {
 		return b.load()
 	}
 	if spec, ok := strings.CutPrefix(src, genPrefix); ok {

@@ -61,7 +61,7 @@ func targetAxes() axis.Table[Config] {
 	return slices.Concat(used(useAll, arch), used(UsePlan|useRun,
 		axis.Axis[Config]{
 			Form: axis.Repeat, Column: "table", Split: splitSources,
-			Spec: choice.Spec{Name: "records", NamesFile: choice.AnyFile, Offers: tableNames,
+			Spec: choice.Spec{Name: "records", NamesFile: choice.AnyFile, Offers: records.BuiltinNames,
 				Doc: "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,... " +
 					"(textpoke records show -h), or several; repeatable (default: each architecture's own kernel)"},
 			Parse: func(src string) (axis.Set[Config], error) {
@@ -75,14 +75,6 @@ func targetAxes() axis.Table[Config] {
 			},
 		},
 		filter))
-}
-
-// tableNames are the built-in tables.
-func tableNames() (names []string) {
-	for _, b := range records.Builtins() {
-		names = append(names, b.Name)
-	}
-	return names
 }
 
 // protocolAxes are how it is patched.

@@ -146,7 +146,7 @@ func (g *Grid) Points() int {
 		tables = 0
 		for _, arch := range arches {
 			for _, src := range sources {
-				if b := builtin(src); !g.anyArch() || b == nil || b.Arch == arch {
+				if b, is := records.FindBuiltin(src); !g.anyArch() || !is || b.Arch == arch {
 					tables++
 				}
 			}

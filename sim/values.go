@@ -213,15 +213,5 @@ func splitSources(values []string) (out []string, err error) {
 // isSource tells whether there is a table or a file of that name.
 func isSource(name string) bool {
 	_, err := os.Stat(inputs.Place(name))
-	return err == nil || builtin(name) != nil
-}
-
-// builtin is the built-in table of a name, nil for none.
-func builtin(name string) *records.Builtin {
-	for _, b := range records.Builtins() {
-		if b.Name == name {
-			return &b
-		}
-	}
-	return nil
+	return err == nil || slices.Contains(records.BuiltinNames(), name)
 }

@@ -59,7 +59,7 @@ func kernelPredict(c *common) *cobra.Command {
 	f.StringSliceVar(&p.whatIf, "what-if", nil, "`list` of mechanisms in place of the kernel's own: "+ledger.WhatIfHelp())
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
-	offerFiles(cmd, "records", builtinRecords())
+	offerFiles(cmd, "records", records.BuiltinNames())
 	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or "+
 		"limits such as isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
 	return cmd

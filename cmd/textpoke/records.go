@@ -35,17 +35,9 @@ func recordsCommand(c *common) *cobra.Command {
 	f.StringArrayVar(&r.filter, "filter", nil, "only records that match this `pattern` of the kernel's filter syntax, such as "+
 		"vfs_*, :mod:ext4 or !tcp_*; again for more")
 	offer(cmd, "arch", cpus.ArchNames())
-	cmd.AddCommand(recordsList(c, &r), offerArgs(recordsShow(c, &r), builtinRecords),
-		offerArgs(recordsConvert(c, &r), builtinRecords))
+	cmd.AddCommand(recordsList(c, &r), offerArgs(recordsShow(c, &r), records.BuiltinNames),
+		offerArgs(recordsConvert(c, &r), records.BuiltinNames))
 	return cmd
-}
-
-// builtinRecords are the names of the built-in tables.
-func builtinRecords() (names []string) {
-	for _, b := range records.Builtins() {
-		names = append(names, b.Name)
-	}
-	return names
 }
 
 // open opens the table that a command is about.

@@ -299,7 +299,7 @@ func (c *common) note(inputs ...string) {
 
 // isBuiltin tells whether there is a built-in table of a name.
 func isBuiltin(name string) bool {
-	return slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == name })
+	return slices.Contains(records.BuiltinNames(), name)
 }
 
 // kallsyms notes the file of that flag, which must be there even where no list

@@ -300,9 +300,7 @@ func (g *grid) sources(c *Config, values map[string]string) (sources []string, o
 				all = append(all, s)
 				continue
 			}
-			for _, b := range records.Builtins() {
-				all = append(all, b.Name)
-			}
+			all = append(all, records.BuiltinNames()...)
 		}
 		sources = all
 	}
