@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,27 +34,17 @@ func OpenDir(path string) (*Dir, error) {
 		return nil, fmt.Errorf("output directory %s: it is a file", path)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, fmt.Errorf("make output directory %s: %w", path, cause(err))
+		return nil, fmt.Errorf("make output directory %s: %w", path, files.Cause(err))
 	}
 	probe, err := os.CreateTemp(path, ".probe-*")
 	if err != nil {
-		return nil, fmt.Errorf("output directory %s: cannot create files: %w", path, cause(err))
+		return nil, fmt.Errorf("output directory %s: cannot create files: %w", path, files.Cause(err))
 	}
 	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	if err != nil {
-		return nil, fmt.Errorf("output directory %s: cannot remove files: %w", path, cause(err))
+		return nil, fmt.Errorf("output directory %s: cannot remove files: %w", path, files.Cause(err))
 	}
 	return &Dir{path: path}, nil
-}
-
-// cause drops the "open some/temporary/name" of an error whose message already
-// says which directory it is about.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Create starts the file of that name. The name appears when it is committed.

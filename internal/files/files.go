@@ -51,7 +51,7 @@ func Create(name string, mode fs.FileMode) (*File, error) {
 	p, err := renameio.NewPendingFile(target, renameio.WithTempDir(filepath.Dir(target)), renameio.WithPermissions(mode),
 		renameio.WithExistingPermissions())
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", name, cause(err))
+		return nil, fmt.Errorf("create %s: %w", name, Cause(err))
 	}
 	if info != nil {
 		if owner, is := info.Sys().(*syscall.Stat_t); is {
@@ -77,8 +77,8 @@ func resolve(name string) (string, error) {
 	return "", fmt.Errorf("%s: too many links", name)
 }
 
-// cause drops the name of a temporary file from an error.
-func cause(err error) error {
+// Cause drops the name of a temporary file from an error whose text says already which file or directory it is about.
+func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
