@@ -119,15 +119,26 @@ func (s *Service) quiet(at time.Time) (until time.Time, why string) {
 	return until, why
 }
 
-// keys are whose allowance a limit is: of everybody, or of each client.
-func (l Limit) keys(clients []string) (keys []string) {
-	if !l.Client {
-		return []string{l.String()}
+// whose are the owners of a limit's allowances: each of these clients, or everybody, who is "".
+func (l Limit) whose(clients []string) []string {
+	if l.Client {
+		return clients
 	}
-	for _, c := range clients {
-		keys = append(keys, l.String()+" "+c)
+	return []string{""}
+}
+
+// key names an owner's allowance.
+func (l Limit) key(owner string) string {
+	if l.Client {
+		return l.String() + " " + owner
 	}
-	return keys
+	return l.String()
+}
+
+// waiting is until when something waits, and for what: an allowance of whose, or everybody's, who is "".
+type waiting struct {
+	until      time.Time
+	why, whose string
 }
 
 // price is what switching records costs, and how many interrupts the CPUs of each role take together.
@@ -151,24 +162,24 @@ func (s *Service) price(ctx context.Context, records []int) (cost sim.PlanRow, r
 func ofEach(cost sim.PlanRow) int { return cost.IPIsPerCPU + cost.OtherIPIsPerCPU }
 
 // fits is when so many interrupts of each CPU fit into all allowances, and into which they do not fit now.
-func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []string) (when time.Time, why string) {
-	when = at
+func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []string) (w waiting) {
+	w.until = at
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.cfg.Budget {
 		if l.Period == 0 || !l.of(roles) || each == 0 {
 			continue
 		}
-		for _, key := range l.keys(clients) {
-			if t := l.Fits(at, s.spentBy[key], each); t.After(when) {
-				when, why = t, fmt.Sprintf("%v, of which it takes %d", l, each)
+		for _, owner := range l.whose(clients) {
+			if t := l.Fits(at, s.spentBy[l.key(owner)], each); t.After(w.until) {
+				w = waiting{t, fmt.Sprintf("%v, of which it takes %d", l, each), owner}
 			}
 		}
 	}
-	if until, quiet := s.quiet(when.In(at.Location())); quiet != "" {
-		return until, quiet
+	if until, quiet := s.quiet(w.until.In(at.Location())); quiet != "" {
+		return waiting{until, quiet, w.whose}
 	}
-	return when, why
+	return w
 }
 
 // afford refuses an update that would cost too much if it came alone: one that never fits, and one that does not
@@ -197,14 +208,14 @@ func (s *Service) afford(ctx context.Context, r *Request, which []int) error {
 			return fmt.Errorf("%w: %v, and each would take %d interrupts", ErrBudget, l, each)
 		}
 	}
-	when, why := s.fits(now, each, roles, []string{r.Client})
+	w := s.fits(now, each, roles, []string{r.Client})
 	for _, h := range s.pending() {
-		if u := h.update(); u.State == journal.Held && each > 0 {
-			when, why = later(when, u.Fits), fmt.Sprintf("update %d is held and comes first", u.ID)
+		if u := h.now.Load(); u.State == journal.Held && each > 0 && (!u.alone || u.Client == r.Client) {
+			w = waiting{later(w.until, u.Fits), fmt.Sprintf("update %d is held and comes first", u.ID), ""}
 		}
 	}
-	if when.After(now) && !r.Hold {
-		return &HeldError{when, why}
+	if w.until.After(now) && !r.Hold {
+		return &HeldError{w.until, w.why}
 	}
 	return nil
 }
@@ -222,8 +233,9 @@ func (e *HeldError) Error() string {
 // Unwrap is ErrBudget.
 func (e *HeldError) Unwrap() error { return ErrBudget }
 
-// room is the coordinator's: how many of those that wait fit now, together.
-func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n int) []coordinator.Change) (n int, until time.Time) {
+// room is the coordinator's: how many of those that wait fit now, together. Who waits for an allowance of its own
+// steps aside for others.
+func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n int) []coordinator.Change) (n int, until time.Time, alone bool) {
 	when := func(n int) time.Time {
 		ps := s.of(ts[:n])
 		if len(ps) == 0 { // a start makes the text live again
@@ -233,15 +245,16 @@ func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n in
 		if err != nil {
 			s.log.Error("no forecast", zap.Error(err))
 		}
-		t, why := s.fits(at, ofEach(cost), roles, clientsOf(ps))
-		s.waitsFor = why
-		return t
+		s.waitsFor = s.fits(at, ofEach(cost), roles, clientsOf(ps))
+		return s.waitsFor.until
 	}
 	n = sort.Search(len(ts), func(i int) bool { return when(i + 1).After(at) })
 	if n < len(ts) {
 		until = when(n + 1)
+		next := s.of(ts[n : n+1])
+		alone = len(next) > 0 && next[0].now.Load().Client == s.waitsFor.whose
 	}
-	return n, until
+	return n, until, alone
 }
 
 // charge notes what an update of the text takes from allowances.
@@ -261,7 +274,8 @@ func (s *Service) charge(changes []coordinator.Change) {
 		if l.Period == 0 || !l.of(roles) {
 			continue
 		}
-		for _, key := range l.keys(clientsOf(s.carried)) {
+		for _, owner := range l.whose(clientsOf(s.carried)) {
+			key := l.key(owner)
 			s.spentBy[key] = l.Spend(now, s.spentBy[key], ofEach(cost))
 			s.fresh[key] = s.spentBy[key].UTC()
 		}
@@ -283,12 +297,13 @@ func (s *Service) spent(at time.Time) *journal.Spent {
 // held is the coordinator's: these wait, and fit at a time.
 func (s *Service) held(ts []*coordinator.Ticket, until time.Time) {
 	for _, p := range s.of(ts) {
-		u := p.update()
-		if u.State == journal.Held && u.Fits.Equal(until) {
+		u, was := p.update(), p.now.Load().alone
+		alone := u.Client == s.waitsFor.whose
+		if u.State == journal.Held && u.Fits.Equal(until) && alone == was {
 			continue
 		}
-		u.State, u.Fits, u.Phase = journal.Held, until.UTC(), s.waitsFor
-		p.now.Store(&present{Update: u})
+		u.State, u.Fits, u.Phase = journal.Held, until.UTC(), s.waitsFor.why
+		p.now.Store(&present{Update: u, alone: alone})
 		p.hold()
 		s.tell(u)
 	}

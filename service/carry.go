@@ -145,7 +145,7 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 		u := p.update()
 		u.State, u.Batch, u.Began = journal.Running, s.batch, at.UTC()
 		u.Fits, u.Phase = time.Time{}, ""
-		p.now.Store(&present{u, phase})
+		p.now.Store(&present{Update: u, phase: phase})
 	}
 	s.mu.Unlock()
 	for _, p := range ps {

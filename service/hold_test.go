@@ -118,6 +118,43 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestOneHeldByItsOwn: a client that has spent its own allowance, and holds updates, holds nobody else up; one that waits
+// for everybody's does.
+func TestOneHeldByItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.Budget = []Limit{{Name: "ipis", Max: 3, Period: time.Hour, Client: true}, {Name: "ipis", Max: 9, Period: time.Hour}}
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	w.Now = func() time.Time { return at }
+	s, _ := w.start(t)
+	do(t, s, enable("a", "fn1"))
+	waits := func(r Request) Request { r.Hold = true; return r }
+	hold := func(r Request) Update {
+		u, err := s.Submit(t.Context(), waits(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	held, behind := hold(enable("a", "fn2")), hold(disable("a", "fn1"))
+	if u := do(t, s, waits(enable("b", "fn3"))); u.State != journal.Live {
+		t.Errorf("%+v", u)
+	}
+	do(t, s, enable("c", "fn4")) // which is not to be held
+	for _, u := range []Update{held, behind} {
+		if u, err := s.Update(t.Context(), u.ID); err != nil || u.State != journal.Held || !u.Fits.Equal(at.Add(time.Hour)) {
+			t.Errorf("%+v, %v", u, err)
+		}
+	}
+	last := hold(enable("d", "fn5")) // 9 are spent: it fits when 3 have come again
+	do(t, s, disable("e", "fn9"))
+	if u, err := s.Update(t.Context(), last.ID); err != nil || u.State != journal.Held || !u.Fits.Equal(at.Add(20*time.Minute)) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if _, err := s.Submit(t.Context(), enable("e", "fn6")); !errors.Is(err, ErrBudget) {
+		t.Error(err)
+	}
+}
+
 // TestLimitFits: a bucket of 500 an hour, by hand.
 func TestLimitFits(t *testing.T) {
 	l := Limit{Name: "isolated", Max: 500, Period: time.Hour}

@@ -33,6 +33,7 @@ type pending struct {
 type present struct {
 	Update
 	phase *atomic.Pointer[string]
+	alone bool // it is held for what is its client's alone
 }
 
 func newPending(u Update, which []int) *pending {

@@ -143,7 +143,7 @@ type Service struct {
 	progress progress
 	spentBy  map[string]time.Time // until when each allowance is spent; see Limit.Fits
 	fresh    map[string]time.Time // of these, what the journal does not have yet
-	waitsFor string               // what those that are held wait for; the coordinator's goroutine alone uses it
+	waitsFor waiting              // of the next that is held; the coordinator's goroutine alone uses it
 	lost     int                  // see Stats; as of the start
 	carried  []*pending           // what the coordinator's goroutine carries out; it alone uses this
 

@@ -41,8 +41,9 @@ type Config struct {
 	// Admit, where set, says how many of the requests that wait now may be carried out: the first n, and
 	// until when the others are held if nothing else comes. They are in the order of their deadlines, and
 	// those of one client as they were submitted. One that switches nothing, with none of its client's before it,
-	// is not held. Changes is what the first ones would switch together.
-	Admit func(at time.Time, ts []*Ticket, changes func(n int) []Change) (n int, until time.Time)
+	// is not held. Where alone is true the next one waits for what is its client's alone: it steps aside with the
+	// others of its client, and Admit is asked again. Changes is what the first ones would switch together.
+	Admit func(at time.Time, ts []*Ticket, changes func(n int) []Change) (n int, until time.Time, alone bool)
 
 	// Queue is how many requests may wait; Submit blocks while so many do.
 	// Default 1024.

@@ -37,28 +37,60 @@ func (c *Coordinator) first() (t *Ticket, open bool) {
 func (c *Coordinator) admit(at time.Time, waiting []*Ticket) []*Ticket {
 	all := slices.Concat(c.held.tickets, waiting)
 	all = slices.DeleteFunc(all, func(t *Ticket) bool { return t.late(at) || t.state.Load() != queued })
-	c.held.tickets = nil
+	c.held = held{}
 	if len(all) == 0 {
 		return nil
 	}
 	byDeadline(all)
-	n, until := c.cfg.Admit(at, all, func(n int) []Change { return c.together(all[:n]) })
-	admitted, waits := slices.Clone(all[:n]), map[string]bool{}
-	for _, t := range all[n:] {
-		behind := slices.ContainsFunc(t.requests, func(r Request) bool { return waits[r.Client] })
-		if !behind && len(c.together([]*Ticket{t})) == 0 { // it switches nothing
-			admitted = append(admitted, t)
+	for free := []*Ticket(nil); ; {
+		n, until, alone := c.cfg.Admit(at, all, func(n int) []Change { return c.together(all[:n]) })
+		aside, others := all[n:], []*Ticket(nil)
+		if alone {
+			aside, others = behind(all[n:])
+		}
+		free = append(free, c.hold(aside, until)...)
+		if all = slices.Concat(all[:n], others); !alone {
+			return append(all, free...)
+		}
+	}
+}
+
+// behind is the first ticket with all behind it that have one of its clients, and the others.
+func behind(ts []*Ticket) (aside, others []*Ticket) {
+	clients := map[string]bool{ts[0].requests[0].Client: true}
+	for _, t := range ts {
+		if !slices.ContainsFunc(t.requests, func(r Request) bool { return clients[r.Client] }) {
+			others = append(others, t)
 			continue
 		}
-		c.held.tickets, c.held.until = append(c.held.tickets, t), until
+		aside = append(aside, t)
+		for _, r := range t.requests {
+			clients[r.Client] = true
+		}
+	}
+	return aside, others
+}
+
+// hold holds tickets until a time, but for those that are free: they switch nothing.
+func (c *Coordinator) hold(ts []*Ticket, until time.Time) (free []*Ticket) {
+	waits := map[string]bool{}
+	var wait []*Ticket
+	for _, t := range ts {
+		behind := slices.ContainsFunc(t.requests, func(r Request) bool { return waits[r.Client] })
+		if !behind && len(c.together([]*Ticket{t})) == 0 {
+			free = append(free, t)
+			continue
+		}
+		wait = append(wait, t)
 		for _, r := range t.requests {
 			waits[r.Client] = true
 		}
 	}
-	if len(c.held.tickets) > 0 {
-		c.cfg.Listener.Held(c.held.tickets, until)
+	if len(wait) > 0 {
+		c.held.tickets, c.held.until = append(c.held.tickets, wait...), sooner(until, c.held.until)
+		c.cfg.Listener.Held(wait, until)
 	}
-	return admitted
+	return free
 }
 
 // together is what requests would switch.

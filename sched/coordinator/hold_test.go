@@ -6,10 +6,50 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// TestStepAside: who waits for what is its client's alone holds nobody else up, but those of its client.
+func TestStepAside(t *testing.T) {
+	var told atomic.Pointer[[]int64]
+	cfg := Config{Listener: Listener{Held: func(ts []*Ticket, _ time.Time) {
+		var ids []int64
+		for _, t := range ts {
+			ids = append(ids, t.Requests()[0].ID)
+		}
+		told.Store(&ids)
+	}}}
+	cfg.Admit = func(at time.Time, ts []*Ticket, _ func(int) []Change) (int, time.Time, bool) {
+		n := slices.IndexFunc(ts, func(t *Ticket) bool { return t.Requests()[0].Client == "a" })
+		if n < 0 {
+			return len(ts), at, false
+		}
+		return n, at.Add(time.Hour), true
+	}
+	bubble(t, 10, cfg, func(t *testing.T, x *fakeText, c *Coordinator) {
+		var ts []*Ticket
+		for i, client := range []string{"a", "b", "a", "c"} {
+			r := enable(client, i)
+			r.ID = int64(i)
+			ts = append(ts, submit(t, c, r))
+			synctest.Wait()
+		}
+		free := submit(t, c, disable("d", 9))
+		x.release(2)
+		wantCalls(t, x, on(1), on(3))
+		wantErr(t, ts[1], nil)
+		wantErr(t, ts[3], nil)
+		wantErr(t, free, nil)
+		wantWaiting(t, ts[0])
+		wantWaiting(t, ts[2])
+		if got := *told.Load(); !slices.Equal(got, []int64{0, 2}) {
+			t.Errorf("held %v", got)
+		}
+	})
+}
 
 // TestHeld: what Admit does not let through waits until the time that it names, or the next request; the earliest
 // deadline first, those of one client as they came; and it may be cancelled, expire, and be left by Close.
@@ -29,7 +69,7 @@ func TestHeld(t *testing.T) {
 		return ids
 	}
 	cfg := Config{Listener: Listener{Held: func(ts []*Ticket, _ time.Time) { locked(func() { told = ids(ts) }) }}}
-	cfg.Admit = func(at time.Time, ts []*Ticket, changes func(int) []Change) (int, time.Time) {
+	cfg.Admit = func(at time.Time, ts []*Ticket, changes func(int) []Change) (int, time.Time, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = ids(ts)
@@ -37,9 +77,9 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%d requests switch %v", n, changes(n))
 		}
 		if at.Before(open) {
-			return 0, open
+			return 0, open, false
 		}
-		return min(room, len(ts)), at.Add(time.Hour)
+		return min(room, len(ts)), at.Add(time.Hour), false
 	}
 	bubble(t, 10, cfg, func(t *testing.T, x *fakeText, c *Coordinator) {
 		start := time.Now()
