@@ -4,6 +4,7 @@ package coordinator
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -50,9 +51,22 @@ func (c *Coordinator) admit(at time.Time, waiting []*Ticket) []*Ticket {
 		}
 		free = append(free, c.hold(aside, until)...)
 		if all = slices.Concat(all[:n], others); !alone {
-			return append(all, free...)
+			return c.join(at, all, free)
 		}
 	}
+}
+
+// join adds those that are free and switch nothing with the others either: two that disable what both have enabled do.
+// From the first that does on they are held, and looked at again at once.
+func (c *Coordinator) join(at time.Time, admitted, free []*Ticket) []*Ticket {
+	changes := c.together(admitted)
+	n := sort.Search(len(free), func(i int) bool {
+		return !slices.Equal(c.together(slices.Concat(admitted, free[:i+1])), changes)
+	})
+	if n < len(free) {
+		c.held = held{slices.Concat(free[n:], c.held.tickets), at}
+	}
+	return slices.Concat(admitted, free[:n])
 }
 
 // behind is the first ticket with all behind it that have one of its clients, and the others.

@@ -51,6 +51,34 @@ func TestStepAside(t *testing.T) {
 	})
 }
 
+// TestNothingByItself: of two clients that disable what both have enabled, each switches nothing, and both together do:
+// the second is held.
+func TestNothingByItself(t *testing.T) {
+	var closed atomic.Bool
+	cfg := Config{Admit: func(at time.Time, ts []*Ticket, changes func(int) []Change) (n int, until time.Time, alone bool) {
+		for n < len(ts) && (!closed.Load() || len(changes(n+1)) == 0) {
+			n++
+		}
+		return n, at.Add(time.Hour), false
+	}}
+	bubble(t, 10, cfg, func(t *testing.T, x *fakeText, c *Coordinator) {
+		both := submit(t, c, enable("a", 1))
+		synctest.Wait()
+		x.release(1)
+		wantErr(t, both, nil)
+		wantErr(t, submit(t, c, enable("b", 1)), nil)
+		closed.Store(true)
+		ts, err := c.SubmitEach(t.Context(), disable("a", 1), disable("b", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		wantErr(t, ts[0], nil)
+		wantWaiting(t, ts[1])
+		wantCalls(t, x, on(1))
+	})
+}
+
 // TestHeld: what Admit does not let through waits until the time that it names, or the next request; the earliest
 // deadline first, those of one client as they came; and it may be cancelled, expire, and be left by Close.
 func TestHeld(t *testing.T) {
