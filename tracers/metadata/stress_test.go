@@ -235,7 +235,7 @@ func TestPaddingGrows(t *testing.T) {
 		}
 		return nil
 	})
-	for range 1000 {
+	for range 200 {
 		p := must(NewPadding(Text{text.Start, at(600)}))
 		now.Store(p)
 		for i := range 520 {
