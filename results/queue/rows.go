@@ -96,20 +96,19 @@ func (r *Rows) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range there {
-		if !r.known[i] {
+	var missing []int
+	for i, known := range r.known {
+		switch {
+		case known:
+		case there[i]:
 			r.found++
+		default:
+			missing = append(missing, i)
 		}
 	}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := r.listen(ctx); err != nil {
 		return err
-	}
-	var missing []int
-	for i := range r.keys {
-		if !there[i] && !r.known[i] {
-			missing = append(missing, i)
-		}
 	}
 	if err := r.publish(ctx, missing); err != nil {
 		return err
@@ -199,12 +198,14 @@ func (r *Rows) take(subject string, data []byte) {
 	} else if o.Key != r.keys[n] {
 		o.Mark, o.Lost = r.mark, fmt.Sprintf("worker %s has done %q", o.Worker, o.Key)
 	}
-	if o.Lost != "" && o.Mark != r.mark { // as it went when the run was submitted before
-		r.tending.Go(func() { r.again(n) })
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if o.Lost != "" && o.Mark != r.mark { // as it went when the run was submitted before
+		if r.life.Err() == nil {
+			r.tending.Go(func() { r.again(n) })
+		}
+		return
+	}
 	r.last = time.Now()
 	if r.known[n] {
 		return
@@ -324,7 +325,9 @@ func (r *Rows) Close() {
 		<-r.consume.Closed()
 	}
 	if r.stop != nil {
+		r.mu.Lock() // a row may still be on its way through take
 		r.stop()
+		r.mu.Unlock()
 	}
 	r.tending.Wait()
 	if r.beats != nil {
