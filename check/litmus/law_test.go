@@ -30,6 +30,32 @@ func TestNothingIsLostByHaste(t *testing.T) {
 	})
 }
 
+// TestFenceIOvertakesNoFetch: where a fence.i may be performed before an earlier fetch, it need
+// not be, and the fetch may tear.
+func TestFenceIOvertakesNoFetch(t *testing.T) {
+	test, err := Parse("overtaken", strings.NewReader(`test overtaken
+site b 00 unaligned
+thread t0
+  store b 11
+  r0 = exec b
+  fence.i
+outcome t0:r0=01
+expect allowed rv(ziccif) rv(plain) rv(ziccid) rv(decode-w) rv(decode) rv(ir3)
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := test.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Verdict != r.Expected {
+			t.Errorf("%s: %s, want %s", r.Class, r.Verdict, r.Expected)
+		}
+	}
+}
+
 // TestRemovingRemovesNothing: without one of its barriers, maintenance
 // instructions or interrupts a program can still come out in every way it could.
 func TestRemovingRemovesNothing(t *testing.T) {

@@ -29,12 +29,13 @@ type move struct {
 
 // moves lists what can happen next. A quiet instruction that is ready comes
 // alone: it only lets others go on, so that nothing is lost by performing it
-// first, and what it moves (fence.i, serialise) is least when it is early.
+// first, and what it moves (fence.i, serialise) is least when it is early. Where fetches
+// need not come in order, fence.i is quiet once all fetches before it are made.
 func (m *machine) moves(s *state, out []move) []move {
 	out = out[:0]
 	for th := range m.test.threads {
 		for i := range int(s.fetched[th]) {
-			if !ops[m.test.threads[th].insns[i].op].quiet || !m.ready(s, th, i) {
+			if !m.quiet(s, th, i) || !m.ready(s, th, i) {
 				continue
 			}
 			out = append(out, move{kind: perform, thread: uint8(th), insn: uint8(i)})
@@ -49,6 +50,20 @@ func (m *machine) moves(s *state, out []move) []move {
 	return out
 }
 
+// quiet tells whether an instruction only lets others go on. A fence.i that overtakes a
+// fetch takes old text from it.
+func (m *machine) quiet(s *state, th, i int) bool {
+	insns := m.test.threads[th].insns
+	if insns[i].op == opFenceI {
+		for k := range i {
+			if insns[k].op == opExec && !s.did(th, k) {
+				return false
+			}
+		}
+	}
+	return ops[insns[i].op].quiet
+}
+
 func (m *machine) threadMoves(s *state, th int, out []move) []move {
 	insns := m.test.threads[th].insns
 	if i := int(s.fetched[th]); i < len(insns) && m.fetchable(s, th, i) {
@@ -56,7 +71,7 @@ func (m *machine) threadMoves(s *state, th int, out []move) []move {
 	}
 	for i := range int(s.fetched[th]) {
 		switch {
-		case ops[insns[i].op].quiet || !m.ready(s, th, i):
+		case m.quiet(s, th, i) || !m.ready(s, th, i):
 		case insns[i].op == opExec:
 			out = m.fetchMoves(s, th, i, out)
 		case insns[i].op == opIC && m.class.family == arm:
