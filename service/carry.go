@@ -49,7 +49,7 @@ func (s *Service) recover(ctx context.Context) error {
 		s.mu.Lock()
 		s.count(o.Client, 1)
 		s.mu.Unlock()
-		again = append(again, s.enter(o.Update, o.Which))
+		again = append(again, s.enter(o.Update, o.Which, o.Over))
 	}
 	s.handIn(ctx)
 	for _, p := range again {

@@ -19,8 +19,7 @@ type pending struct {
 	done    chan struct{}            // closed when its end is in the journal
 	left    chan struct{}            // closed when it is left for the next start
 	holding chan struct{}            // closed when it is held for the first time
-
-	ends atomic.Bool // a lease, which is over
+	ends    bool                     // a lease, which is over
 
 	leave, hold func() // end the waiting for it; for its end
 
@@ -36,8 +35,8 @@ type present struct {
 	alone bool // it is held for what is its client's alone
 }
 
-func newPending(u Update, which []int) *pending {
-	p := &pending{which: which, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}),
+func newPending(u Update, which []int, ends bool) *pending {
+	p := &pending{which: which, ends: ends, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}),
 		left: make(chan struct{}), holding: make(chan struct{})}
 	p.leave, p.hold = sync.OnceFunc(func() { close(p.left) }), sync.OnceFunc(func() { close(p.holding) })
 	p.now.Store(&present{Update: u})

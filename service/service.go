@@ -65,8 +65,10 @@ type Config struct {
 	Observer Observer // is told how long things take
 	// Retry tells when to write again what could not be written; nil: after a second.
 	Retry func() <-chan time.Time
-	// Now is the clock that deadlines are compared with; nil: time.Now.
+	// Now is the clock that deadlines and leases are compared with; nil: time.Now.
 	Now func() time.Time
+	// Steady is a clock that nobody sets; nil: what Now has measured since the start, which for time.Now is such a one.
+	Steady func() time.Duration
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
 }
@@ -141,6 +143,7 @@ type Service struct {
 
 	ends     atomic.Int64 // updates that have ended: what clients want may be another then
 	progress progress
+	ahead    time.Duration        // of Config.Now before Config.Steady, when it was last looked at
 	spentBy  map[string]time.Time // until when each allowance is spent; see Limit.Fits
 	fresh    map[string]time.Time // of these, what the journal does not have yet
 	waitsFor waiting              // of the next that is held; the coordinator's goroutine alone uses it
@@ -162,6 +165,10 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Steady == nil {
+		now, start := cfg.Now, cfg.Now()
+		cfg.Steady = func() time.Duration { return now().Sub(start) }
+	}
 	if cfg.Linger == 0 {
 		cfg.Linger = linger
 	}
@@ -182,6 +189,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		spentBy: map[string]time.Time{}, fresh: map[string]time.Time{},
 	}
 	maps.Copy(s.spentBy, cfg.Store.Spent())
+	s.jumped()
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	s.store.OnCommit(cfg.Observer.Written)
 	var err error

@@ -131,10 +131,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	}}
 	var p *pending
 	start := time.Now()
-	u, err := s.store.Accept(order, func(u Update) {
-		p = s.enter(u, which)
-		p.ends.Store(!r.over.IsZero())
-	})
+	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which, order.Over) })
 	if p == nil {
 		s.dismiss(r.Client)
 		if err != nil {
@@ -171,7 +168,6 @@ func (s *Service) refused(err error) error {
 	if err == nil || errors.Is(err, ErrKeyReused) || errors.Is(err, ErrChanged) || errors.Is(err, ErrClosed) {
 		return err
 	}
-	s.log.Error("not accepted", zap.Error(err))
 	if s.store.Trouble() != nil && !journal.Passing(err) {
 		s.breakDown(err)
 	}
@@ -216,8 +212,8 @@ func (s *Service) count(client string, n int) {
 }
 
 // enter notes an update that the journal has and that has no answer yet.
-func (s *Service) enter(u Update, which []int) *pending {
-	p := newPending(u, which)
+func (s *Service) enter(u Update, which []int, over time.Time) *pending {
+	p := newPending(u, which, !over.IsZero())
 	s.mu.Lock()
 	s.open[u.ID] = p
 	s.accepted = append(s.accepted, p)

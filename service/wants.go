@@ -77,14 +77,18 @@ func (s *Service) Attend(ctx context.Context, client string) {
 }
 
 // Renew has the leases of a client begin again. An update that ends one, and has not begun, is withdrawn: it may be
-// held for long.
+// held for long. One that has begun is waited for: what it takes away is not the client's any more.
 func (s *Service) Renew(ctx context.Context, client string) error {
 	if err := s.store.Renew(client, s.cfg.Now()); err != nil {
 		return err
 	}
 	for _, p := range s.pending() {
-		if u := p.update(); u.Client == client && p.ends.Load() {
-			if _, err := s.Cancel(ctx, u.ID); err != nil && !errors.Is(err, ErrTooLate) {
+		if u := p.update(); u.Client == client && p.ends {
+			_, err := s.Cancel(ctx, u.ID)
+			if errors.Is(err, ErrTooLate) {
+				_, err = s.Wait(ctx, u.ID)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -92,10 +96,26 @@ func (s *Service) Renew(ctx context.Context, client string) error {
 	return nil
 }
 
+// jumped is how far the clock was set since the last call.
+func (s *Service) jumped() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.ahead
+	s.ahead = s.cfg.Now().Sub(time.Unix(0, 0)) - s.cfg.Steady()
+	return s.ahead - before
+}
+
 // EndLeases takes away what clients want by leases that are over: an update of theirs, as if they
-// had asked for it. One that cannot be accepted now is tried again by the next call.
+// had asked for it. One that cannot be accepted now is tried again by the next call. Where the clock was set, or
+// the machine slept, it tells nothing of how long a client was silent: all leases begin again.
 func (s *Service) EndLeases(ctx context.Context) error {
 	now := s.cfg.Now()
+	if by := s.jumped(); by.Abs() > leaseTick {
+		s.log.Warn("the clock was set: all leases begin again", zap.Duration("by", by))
+		if err := s.store.Renew("", now); err != nil {
+			return err
+		}
+	}
 	if _, why := s.quiet(now); why != "" { // they are over afterwards, too
 		return nil
 	}

@@ -20,6 +20,7 @@ type entry struct {
 	Forget *forgotten `json:"forget,omitempty"`
 	Renew  *renewed   `json:"renew,omitempty"`
 	File   *kept      `json:"file,omitempty"`
+	Whole  bool       `json:"whole,omitempty"` // the last one of a backup
 }
 
 // beginning is the first entry of every segment. The wishes, open updates and runs of that moment
@@ -37,6 +38,7 @@ type beginning struct {
 	LastRun  int64  `json:"run"`            // and of a run
 	Gone     int64  `json:"gone,omitempty"` // updates up to this ID that have ended are not kept
 	Backup   bool   `json:"backup,omitempty"`
+	Ends     bool   `json:"ends,omitempty"` // with entry.Whole: backups of earlier programs do not
 	// Spent is until when each allowance has been spent.
 	Spent map[string]time.Time `json:"spent,omitempty"`
 }
@@ -50,8 +52,9 @@ type Spent struct {
 // accepted is an Order.
 type accepted struct {
 	Update
-	Which  which  `json:"which"`
-	Digest string `json:"digest"`
+	Which  which     `json:"which"`
+	Digest string    `json:"digest"`
+	Over   time.Time `json:"over,omitzero"` // see Order.Over
 }
 
 // ending is how an update ended. One that is live changes what its client wants.
@@ -69,7 +72,7 @@ type wanted struct {
 	Lease  Lease  `json:"lease,omitzero"`
 }
 
-// renewed says that a client still wants what it has leased.
+// renewed says that a client, or every client, which is "", still wants what it has leased.
 type renewed struct {
 	Client string    `json:"client"`
 	At     time.Time `json:"at"`

@@ -21,6 +21,9 @@ func (w *world) accept() (ask func() error, then func(error)) {
 	if o.Enable {
 		o.Set, o.Lease = w.rng.IntN(4) == 0, int64(w.rng.IntN(3))
 	}
+	if o.Set && o.Lease == 0 { // it may end a lease
+		o.Over = w.clock
+	}
 	switch w.rng.IntN(3) {
 	case 0:
 		o.Deadline = time.Date(2262+w.rng.IntN(7737), 12, 31, 23, 59, 59, 999999999, time.UTC)

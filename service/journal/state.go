@@ -78,7 +78,7 @@ func (s *state) apply(e *entry, at place) error {
 		s.setLease(owner{e.Want.Client, e.Want.Ops}, e.Want.Lease)
 	case e.Renew != nil:
 		for who, l := range s.lease {
-			if who.client == e.Renew.Client {
+			if e.Renew.Client == "" || who.client == e.Renew.Client {
 				s.lease[who] = l.from(e.Renew.At)
 			}
 		}

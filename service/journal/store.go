@@ -160,9 +160,11 @@ func (s *Store) bring(old older) error {
 		return old.emit(func(e *entry) error {
 			switch {
 			case e.Begin != nil:
-				e.Begin.Names, e.Begin.NamesSum, e.Begin.Backup = name, sum, false
+				e.Begin.Names, e.Begin.NamesSum, e.Begin.Backup, e.Begin.Ends = name, sum, false, false
 			case e.File != nil:
 				return putFile(s.disk, e.File.Name, e.File.Data)
+			case e.Whole:
+				return nil
 			}
 			return each(e)
 		})

@@ -51,7 +51,7 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 			if o.Key != "" {
 				tx.keys[hashOf(o.Client, o.Key)] = int64(len(tx.entries))
 			}
-			tx.add(entry{Accept: &accepted{u, records, o.Digest}})
+			tx.add(entry{Accept: &accepted{u, records, o.Digest, o.Over}})
 			return nil
 		},
 	})
@@ -148,7 +148,7 @@ func (s *Store) Unanswered() (out []Order) {
 	defer s.mu.RUnlock()
 	for _, id := range slices.Sorted(maps.Keys(s.state.open)) {
 		a := s.state.open[id]
-		out = append(out, Order{Update: a.Update, Which: a.Which.numbers(), Digest: a.Digest})
+		out = append(out, Order{Update: a.Update, Which: a.Which.numbers(), Digest: a.Digest, Over: a.Over})
 	}
 	return out
 }

@@ -72,11 +72,11 @@ func (s *Store) wanted(whose func(owner) bool, some *which) (out []Want) {
 	return out
 }
 
-// Renew has the leases of a client begin again.
+// Renew has the leases of a client begin again; of "", which no client is, those of all.
 func (s *Store) Renew(client string, at time.Time) error {
 	return s.change(func(tx *txn) error {
 		for who := range tx.lease {
-			if who.client == client {
+			if client == "" || who.client == client {
 				tx.add(entry{Renew: &renewed{client, at.UTC()}})
 				return nil
 			}
