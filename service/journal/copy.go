@@ -69,7 +69,7 @@ func backup(d Disk, l *log, st *state, to string) error {
 // contents is all that a directory holds.
 func contents(d Disk, l *log, st *state, each func(*entry) error) error {
 	whole := *st
-	whole.Backup, whole.Link = true, link{}
+	whole.Backup, whole.Ends, whole.Link = true, true, link{}
 	file := func(name, sum string) error {
 		data, err := getFile(d, name, sum)
 		if err != nil {
@@ -110,7 +110,7 @@ func contents(d Disk, l *log, st *state, each func(*entry) error) error {
 			return err
 		}
 	}
-	return nil
+	return each(&entry{Whole: true})
 }
 
 // saved is a backup that is read.
@@ -149,6 +149,7 @@ func (b *saved) close() error { return nil }
 
 func (b *saved) emit(each func(*entry) error) error {
 	var before link
+	whole := false
 	for at, n := 0, uint64(1); at < len(b.text); n++ {
 		f, ok := parseFrame(b.text[at:])
 		if !ok || f.number != n || f.link != before.after(n, f.payload) {
@@ -168,9 +169,10 @@ func (b *saved) emit(each func(*entry) error) error {
 			return err
 		}
 		at, before = at+f.size, f.link
+		whole = whole || e.Whole || e.Begin != nil && !e.Begin.Ends
 	}
-	if len(b.text) == 0 {
-		return noBackup(b.file, "it is empty")
+	if !whole {
+		return noBackup(b.file, "its end is missing")
 	}
 	return nil
 }

@@ -59,6 +59,55 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestPartOfABackup: a copy that ends too early is refused, wherever it ends; one of an earlier program, which does not say
+// where it ends, is taken.
+func TestPartOfABackup(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	furnish(t, s)
+	file := filepath.Join(t.TempDir(), "backup")
+	if err := Backup(t.Context(), dir, file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cuts []int
+	old := frames{next: 1, synced: 1}
+	for at := 0; at < len(text); {
+		cuts = append(cuts, at, at+1)
+		f, _ := parseFrame(text[at:])
+		e, err := decodeEntry(f.payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Begin != nil {
+			e.Begin.Ends = false
+		}
+		if at += f.size; !e.Whole {
+			if _, err := old.put(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	restored := func(text []byte) error {
+		part := filepath.Join(t.TempDir(), "part")
+		if err := os.WriteFile(part, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Restore(t.Context(), part, filepath.Join(t.TempDir(), "to"))
+	}
+	for _, cut := range cuts {
+		if restored(text[:cut]) == nil {
+			t.Errorf("the first %d bytes of %d were restored", cut, len(text))
+		}
+	}
+	if err := restored(old.text); err != nil {
+		t.Error(err)
+	}
+}
+
 func unsound(parts []Part) string {
 	for _, p := range parts {
 		if p.Wrong != "" {
