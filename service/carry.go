@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -110,8 +111,8 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 		return err
 	}
 	s.cfg.At(BeforeApply)
-	s.rest(true)
-	defer s.rest(false)
+	s.live.SetGait(cpus.Paced) // CPUs that ran all the time would keep the patcher from a core
+	defer s.live.SetGait(cpus.Resting)
 	s.charge(changes)
 	receipt, err := s.live.Apply(ctx, changes)
 	for _, p := range s.carried {

@@ -86,12 +86,11 @@ func (b *allowance) spend(at int64) bool {
 // ring is the last events. Those who tell events take a lock for a moment; readers take none,
 // so that no number of them holds up the machine or the journal.
 type ring struct {
-	slots   [kept]atomic.Pointer[Event] // the event of ID i at i%kept
-	first   int64                       // of this start
-	next    atomic.Int64
-	more    atomic.Pointer[chan struct{}] // closed when there is another event; nil while no reader waits
-	readers atomic.Int64
-	ended   chan struct{}
+	slots [kept]atomic.Pointer[Event] // the event of ID i at i%kept
+	first int64                       // of this start
+	next  atomic.Int64
+	more  atomic.Pointer[chan struct{}] // closed when there is another event; nil while no reader waits
+	ended chan struct{}
 
 	telling                    sync.Mutex // guards what follows
 	closed                     bool
@@ -173,24 +172,14 @@ func (r *ring) close() {
 
 // Reader reads events in pieces, each at its own pace. It is one goroutine's.
 type Reader struct {
-	ring  *ring
-	next  int64 // the ID of the event that it reads next
-	gap   bool  // it asked for an event of another start
-	close func()
+	ring *ring
+	next int64 // the ID of the event that it reads next
+	gap  bool  // it asked for an event of another start
 }
 
 // Events is a reader of what has happened after the event of that ID (0: all that is known)
-// and of what happens from now on. Close must follow.
-func (s *Service) Events(after int64) *Reader {
-	s.events.readers.Add(1)
-	s.watching()
-	r := s.events.read(after)
-	r.close = sync.OnceFunc(func() {
-		s.events.readers.Add(-1)
-		s.watching()
-	})
-	return r
-}
+// and of what happens from now on.
+func (s *Service) Events(after int64) *Reader { return s.events.read(after) }
 
 func (r *ring) read(after int64) *Reader {
 	if after == 0 { // everything
@@ -236,9 +225,6 @@ func (r *Reader) More() <-chan struct{} { return r.ring.wait(r.next) }
 
 // Ended is closed when no more events will come.
 func (r *Reader) Ended() <-chan struct{} { return r.ring.ended }
-
-// Close ends the reading.
-func (r *Reader) Close() { r.close() }
 
 // tell tells everybody how an update is now.
 func (s *Service) tell(u Update) {

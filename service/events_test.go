@@ -31,7 +31,6 @@ func all(r *Reader) (events []*Event, missed int64) {
 // past is what a service has told.
 func past(s *Service, after int64) ([]*Event, int64) {
 	r := s.Events(after)
-	defer r.Close()
 	return all(r)
 }
 
@@ -187,7 +186,6 @@ func TestEventsOfAnUpdate(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.start(t)
 	r := s.Events(0)
-	defer r.Close()
 	if past, missed := all(r); len(past) != 0 || missed != 0 {
 		t.Errorf("%v, %d missed", past, missed)
 	}

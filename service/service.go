@@ -123,10 +123,6 @@ type Service struct {
 	patience context.Context    // until no more tries to write the journal are worth while
 	giveUp   context.CancelFunc // of that
 
-	gait     sync.Mutex // orders the machine's changes of pace
-	patching bool       // an update of the text runs; gait guards it
-	pace     cpus.Gait  // of the machine; gait guards it
-
 	phase atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
 	handing sync.Mutex // orders the requests that go to the coordinator
@@ -214,36 +210,8 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		s.log.Error("damaged, and all else is served", zap.String("what", what))
 	}
 	s.ready.Store(true)
-	s.rest(false)
+	s.live.SetGait(cpus.Resting)
 	return s, nil
-}
-
-// rest lets the machine rest unless its text is being patched: nothing else asks what
-// its CPUs do but those who watch, and they need not see all of it.
-func (s *Service) rest(patching bool) {
-	s.gait.Lock()
-	defer s.gait.Unlock()
-	s.patching = patching
-	s.setGait()
-}
-
-// setGait is called with gait held.
-func (s *Service) setGait() {
-	gait := cpus.Resting
-	if s.patching || s.events.readers.Load() > 0 {
-		gait = cpus.Paced // CPUs that ran all the time would keep the patcher from a core
-	}
-	if gait != s.pace { // each CPU is woken by it
-		s.pace = gait
-		s.live.SetGait(gait)
-	}
-}
-
-// watching follows those who watch coming and going.
-func (s *Service) watching() {
-	s.gait.Lock()
-	defer s.gait.Unlock()
-	s.setGait()
 }
 
 // Ready is nil when updates are accepted and can be carried out. While the journal

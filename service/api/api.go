@@ -70,6 +70,7 @@ type Handler struct {
 	routes  http.Handler
 	metrics *metrics
 	streams atomic.Int64
+	turns   turns // of streams
 	running atomic.Pointer[running]
 	tokens  atomic.Pointer[Tokens]
 	rates   rates

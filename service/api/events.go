@@ -21,9 +21,35 @@ import (
 // between and for the detection of clients that have vanished.
 const beat = 15 * time.Second
 
-// pace is how long a stream waits between two pieces of what has happened: none of them takes
-// the machine's cores for itself, however many there are and however often they are opened.
+// pace is how long a stream waits between two pieces of what has happened.
 const pace = 20 * time.Millisecond
+
+// share is how much of one core all streams together take, however many there are and however often they are opened: the
+// rest is for updates. A stream whose turn comes late falls behind, and is told so.
+const share = 0.1
+
+// turns is when the next piece of any stream may be sent.
+type turns struct {
+	mu   sync.Mutex
+	free time.Time
+	cost time.Duration // of a piece, a running mean
+}
+
+// take is how long a stream waits for its turn.
+func (t *turns) take(now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait := max(t.free.Sub(now), 0)
+	t.free = now.Add(wait + time.Duration(float64(t.cost)/share))
+	return wait
+}
+
+// took notes what a piece cost; one whose reader was waited for is no measure.
+func (t *turns) took(cost time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cost += (min(cost, time.Millisecond) - t.cost) / 8
+}
 
 // events streams the machine's events, in pieces. A reader that falls behind is told how many
 // events it missed. A reader that does not take its bytes by the deadline is cut off, and resumes
@@ -53,10 +79,9 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	return h.streamed(w, r, "text/event-stream", func(out *pieces) error {
 		s := &stream{pieces: out, from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped,
-			kinds: kinds, client: client}
-		defer s.from.Close()
+			kinds: kinds, client: client, turns: &h.turns}
 		defer h.attend(renew, client)()
-		for s.piece() == nil && s.wait() == nil {
+		for s.wait() == nil && s.piece() == nil {
 		}
 		return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
 	})
@@ -116,6 +141,7 @@ type stream struct {
 	kinds         []string // nil: all
 	client        string   // whose updates; "": everybody's
 	begun         bool     // something was sent
+	turns         *turns
 }
 
 // chooses tells whether an event is one that the reader wants.
@@ -126,6 +152,7 @@ func (s *stream) chooses(e *service.Event) bool {
 
 // piece sends what there is, as much as a reader gets at a time.
 func (s *stream) piece() error {
+	defer func(from time.Time) { s.turns.took(time.Since(from)) }(time.Now())
 	s.text.Reset()
 	if missed := s.from.Gap(); missed != 0 {
 		gap, err := json.Marshal(Gap{max(missed, 0)})
@@ -161,9 +188,13 @@ func encodeEvent(e *service.Event) ([]byte, error) {
 	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, b), nil
 }
 
-// wait waits until there is more, and says now and then that the stream is alive.
+// wait waits until there is more and it is the stream's turn, and says now and then that the stream is alive.
 func (s *stream) wait() error {
-	rest, alive := time.NewTimer(pace), time.NewTimer(beat)
+	turn := s.turns.take(time.Now())
+	if s.begun {
+		turn = max(turn, pace)
+	}
+	rest, alive := time.NewTimer(turn), time.NewTimer(beat)
 	defer rest.Stop()
 	defer alive.Stop()
 	for more := (<-chan struct{})(nil); ; {
@@ -175,7 +206,9 @@ func (s *stream) wait() error {
 		case <-s.from.Ended():
 			return errEnded
 		case <-rest.C:
-			more = s.from.More()
+			if more = s.from.More(); !s.begun {
+				return nil
+			}
 		case <-more:
 			return nil
 		case <-alive.C:

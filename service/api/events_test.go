@@ -219,3 +219,22 @@ func TestStreamRenews(t *testing.T) {
 	cancel()
 	resp.Body.Close()
 }
+
+// TestTurns: streams that come together are sent one after the other, so that what they cost is a tenth of the time; a
+// reader that was waited for costs no more than a millisecond.
+func TestTurns(t *testing.T) {
+	var streams turns
+	for range 200 { // the mean of these
+		streams.took(time.Second)
+	}
+	now := time.Now()
+	for i := range 64 {
+		want := time.Duration(i) * 10 * time.Millisecond
+		if wait := streams.take(now); (wait - want).Abs() > want/1000 {
+			t.Errorf("stream %d waits %v, want %v", i, wait, want)
+		}
+	}
+	if wait := streams.take(now.Add(time.Second)); wait != 0 {
+		t.Errorf("a stream that is alone waits %v", wait)
+	}
+}
