@@ -79,7 +79,7 @@ func (t Table) constant(c int) bool {
 	return true
 }
 
-// benchUnit is what a column's values are called: update-ns, buffer-B, rounds.
+// benchUnit is the unit of a column's values: update-ns, buffer-B, rounds.
 func (c Column) benchUnit() string {
 	if stem, is := strings.CutSuffix(c.Name, "_bytes"); is {
 		return strings.ReplaceAll(stem, "_", "-") + "-B"

@@ -163,7 +163,7 @@ func At[R any](path string) (to func(R) reflect.Value, t reflect.Type, err error
 	}, t, nil
 }
 
-// step goes from a value to what is inside of it; to no value where a pointer is nil.
+// step goes from a value to a field or method of it; to no value where a pointer is nil.
 type step func(reflect.Value) reflect.Value
 
 // methods are those without parameters and with one result, by type and by name in small letters.

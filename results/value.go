@@ -88,7 +88,7 @@ func (v Value) Any() any { return v.v }
 // IsEmpty tells whether the cell does not apply.
 func (v Value) IsEmpty() bool { return v.v == nil }
 
-// Number is the cell as a float64, exact up to 2^53; false for what is no number.
+// Number is the cell as a float64, exact up to 2^53; false if it is no number.
 func (v Value) Number() (float64, bool) {
 	switch n := v.v.(type) {
 	case int64:

@@ -39,7 +39,7 @@ type page struct {
 	AfterCall, NoTrap string
 	Forget, ByRequest string
 	Plan              []line
-	Last              line // goes with what is looked at when all is over
+	Last              line // for the checks at the end of a run
 	Leaves            []string
 }
 

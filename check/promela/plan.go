@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// line is one statement of the patcher, and what it is there for.
+// line is one statement of the patcher, with its purpose.
 type line struct{ Code, Note string }
 
 // plan writes the program's steps, a line for each access or the few that belong
@@ -36,7 +36,7 @@ func (x *export) plan() (lines []line) {
 	return lines
 }
 
-// each is what a step does about one patch.
+// each is the effect of a step on one patch.
 func (x *export) each(st poke.Step, p *poke.Patch, add func(string, ...any)) {
 	text, ops := p.New, p.NewOps
 	if st.Undo != (st.Op == poke.Verify) { // what must be there is the other one
@@ -77,7 +77,7 @@ func (x *export) leaves() (lines []string) {
 	return lines
 }
 
-// once is what a step does once, however many patches it is about.
+// once is the effect that a step has once, for any number of patches.
 func (x *export) once(st poke.Step) string {
 	switch st.Op {
 	case poke.Publish:

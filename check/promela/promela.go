@@ -26,7 +26,7 @@ var patcherText string
 
 var templates = template.Must(template.New("model").Parse(machineText + cpuText + patcherText))
 
-// UnsupportedError says what a model has that cannot be said in Promela yet.
+// UnsupportedError names the part of a model that Promela's export does not have.
 type UnsupportedError struct {
 	What string
 }
@@ -123,7 +123,7 @@ func supported(m *explore.Model) error {
 	return nil
 }
 
-// callsNobody tells whether a patch leads from or to text that calls nobody.
+// callsNobody tells whether a patch leads from or to text that calls no tracer.
 func callsNobody(m *explore.Model) bool {
 	for i := range m.Programs[0].Patches {
 		p := &m.Programs[0].Patches[i]

@@ -23,7 +23,7 @@ const (
 // site goes through versions that can be numbered beforehand.
 type site struct {
 	addr     records.Addr
-	versions []isa.Text // 0 is what is there at first
+	versions []isa.Text // 0 is the text at the start
 	literals []uint64   // likewise, the ops that the literal names
 	insns    []insn
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// Page is what is shown, from top to bottom.
+// Page is the page's contents, from top to bottom.
 type Page struct {
 	Title    string
 	Lead     string // a paragraph below the title; "" for none
@@ -35,7 +35,7 @@ type Chapter struct {
 	Cases      []Case
 }
 
-// Case is what a command has answered, with the way there.
+// Case is a command's answer, with the steps that lead to it.
 type Case struct {
 	Command string
 	Answer  string         // in a line
@@ -67,7 +67,7 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// broken says in a sentence what it means that a property breaks.
+// broken has a sentence for each property that breaks.
 var broken = map[cpus.Property]string{
 	cpus.TornFetch: "The CPU executed something that is neither the old instruction, nor the new one, nor a " +
 		"breakpoint: bytes of several versions, taken for one instruction.",

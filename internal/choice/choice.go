@@ -41,7 +41,7 @@ type Spec struct {
 // Key is the name in JSON.
 func (s *Spec) Key() string { return strings.ReplaceAll(s.Name, "-", "_") }
 
-// Usage is the help: what it means, and the values that have names.
+// Usage is the help: the meaning, and the values that have names.
 func (s *Spec) Usage() string {
 	usage := s.Doc
 	if s.Type == "list" && !strings.Contains(usage, "`") {

@@ -165,7 +165,7 @@ type ParseError struct {
 	File   string // as it was asked for
 	Line   int    // counted from 1; 0 where the input has no lines
 	Value  string // what was looked at, named and quoted: address "zz"; may be ""
-	Reason string // what is wrong with it
+	Reason string // why it was refused
 }
 
 func (e *ParseError) Error() string {

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// File is what a timeline shows.
+// File is the content of a timeline.
 type File struct {
 	Tracks  []*Track
 	byID    map[uint64]*Track

@@ -255,7 +255,7 @@ func number(text string, zero bool) (v float64, reason string) {
 	return v, reason
 }
 
-// Wrong is what is wrong with a value of a column.
+// Wrong says why a value of a column is refused.
 func Wrong(file string, line int, column, value, reason string) error {
 	return &inputs.ParseError{File: file, Line: line, Value: column + " " + strconv.Quote(clip(value)), Reason: reason}
 }

@@ -34,7 +34,7 @@ type Config struct {
 	Fragments []string     // parts of a configuration besides ours: files, or names of [Fragments]
 	Out       string       // folder of everything; one for each source and architecture
 	Jobs      int          // compilers at a time
-	Progress  func(string) // is told what happens; nil: nobody
+	Progress  func(string) // is called with each line of progress; may be nil
 }
 
 // Built is a kernel that was built, as its manifest tells.

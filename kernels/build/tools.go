@@ -71,7 +71,7 @@ func (e *MissingError) Error() string {
 	return "a kernel cannot be built here: apt-get install " + strings.Join(e.Packages, " ")
 }
 
-// missing is what a build for an architecture lacks.
+// missing lists the tools that a build for an architecture lacks.
 func missing(a Arch) error {
 	var packages []string
 	for _, r := range append(table(programTable), []string{a.Compiler + "gcc", a.Package}) {

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// Calibration is the costs of one machine, with what is known about each.
+// Calibration is the costs of one machine, each with its source.
 type Calibration struct {
 	Name    string // what results call it; that of a built-in one is its own
 	Machine string // what machine, for people

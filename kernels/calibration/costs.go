@@ -22,7 +22,7 @@ type Costs struct {
 	// interrupts or handles something else; an idle one wakes up first (IdleWake).
 	// Handler is what the target loses, from the interrupt's entry to its exit;
 	// Answer is how long it takes until the sender sees that the last one is done.
-	// StopWake is what it takes, beside that, to get the stopper of a CPU to run.
+	// StopWake is the time, beside that, until the stopper of a CPU runs.
 	RoundSetup float64 `cost:"round_setup,ns" doc:"the sender prepares a round"`
 	Send       float64 `cost:"send,ns" doc:"the sender interrupts one more target"`
 	Delivery   float64 `cost:"delivery,ns" doc:"from sending until the target takes it"`

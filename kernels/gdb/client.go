@@ -113,7 +113,7 @@ func (c *Client) RemoveReadWatch(at uint64, n int) error {
 	return c.tell(fmt.Sprintf("z3,%x,%x", at, n))
 }
 
-// mostRead is what is read or written at a time; QEMU's packets have at most 4,096 bytes.
+// mostRead bounds one read or write; QEMU's packets have at most 4,096 bytes.
 const mostRead = 1024
 
 // Read reads n bytes as a CPU sees them.

@@ -22,7 +22,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
-// Config says what is wanted.
+// Config says what to measure, and for how long.
 type Config struct {
 	Name string // the calibration's name
 	Arch string // the instruction set of this machine

@@ -161,7 +161,7 @@ func quantile(p float64, times []float64) float64 {
 	return stat.Quantile(p, stat.Empirical, times, nil)
 }
 
-// sink keeps the compiler from leaving out what is measured.
+// sink keeps the compiler from dropping the measured code.
 var sink atomic.Int64
 
 // reference is an atomic addition in nanoseconds.

@@ -17,7 +17,7 @@ import (
 // instances/textpoke/current_tracer.
 type Files interface {
 	Read(name string) ([]byte, error)
-	// List names what is in a folder.
+	// List names the files and folders in a folder.
 	List(name string) ([]string, error)
 	// Write opens a file, writes and closes it. It empties the file first only where trunc
 	// says so: a filter keeps its functions otherwise, and gets those that are written.
@@ -46,7 +46,7 @@ func lockedDown(file string) bool {
 	return err == nil && strings.Contains(string(b), "[confidentiality]")
 }
 
-// Mount is where this machine's tracefs is. It fails with what is missing.
+// Mount finds this machine's tracefs. Its error says why there is none.
 func Mount() (dir string, err error) {
 	for _, dir := range mounts {
 		f, err := os.Open(filepath.Join(dir, tracersFile))

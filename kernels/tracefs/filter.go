@@ -162,7 +162,7 @@ type difference struct {
 	gone        []Function // wanted, and not among the kernel's
 }
 
-// differ compares a filter with what is wanted. A filter's lines do not tell functions of one
+// differ compares a filter with the wanted functions. A filter's lines do not tell functions of one
 // name apart: where not all of them are wanted, those that it may hold are set anew.
 func differ(now, want []Function, at map[Function]int) (d difference) {
 	has, wants := map[Function]int{}, map[Function]int{}

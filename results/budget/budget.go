@@ -87,7 +87,7 @@ func (q Quantity) parse(value string) (float64, bool) {
 	}
 	number, ok := strings.CutSuffix(value, q.Per)
 	n, err := strconv.ParseUint(number, 10, 64)
-	return float64(n), ok && err == nil && n <= 1<<53 // what a float64 counts to
+	return float64(n), ok && err == nil && n <= 1<<53 // the largest number up to which float64 counts
 }
 
 func (q Quantity) example() string {
@@ -135,7 +135,7 @@ func Say(over []Excess) string {
 	return strings.Join(said, "; ")
 }
 
-// of finds what is measured in a row.
+// of finds the measured values of a row.
 func (q Quantity) of(columns []results.Column, row []results.Value) (float64, bool) {
 	for _, name := range q.Columns {
 		i := slices.IndexFunc(columns, func(c results.Column) bool { return c.Name == name })

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Nearest is the rounds that counts are nearest to, and what is left over of them.
+// Nearest is the rounds that counts are nearest to, and the interrupts that these leave over.
 type Nearest struct {
 	Rounds int64
 	Sent   []int64 // how many of the rounds each CPU sent
 	Left   []int64 // of each CPU's count, what no round explains
 }
 
-// said is the rounds, who sent them and what is left over, in words.
+// said is the rounds, their senders and the rest, in words.
 func (n *Nearest) said(cpus []int) string {
 	return fmt.Sprintf("%s, sent by %s; left over: %s", plural(int(n.Rounds), "round"), senders(n.Sent, n.Rounds, cpus),
 		leftOver(n.Left, cpus))

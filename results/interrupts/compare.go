@@ -32,7 +32,7 @@ type Options struct {
 	Background *Snapshot
 }
 
-// Comparison is an interrupt row of a pair of readings, with what it says.
+// Comparison is an interrupt row of a pair of readings, with the rounds that explain it.
 type Comparison struct {
 	RowDelta
 	Explained bool // whether rounds were looked for
@@ -77,7 +77,7 @@ func (r *Comparison) Interrupts() (sum int64) {
 	return sum
 }
 
-// Sentence is what a row says, for people.
+// Sentence is the result of a row, for people.
 func (r *Comparison) Sentence() string {
 	switch {
 	case r.Known && r.Rounds == 0:
@@ -151,7 +151,7 @@ func (f *Comparison) explain(o Options) error {
 		return nil
 	}
 	patches, err := Patches(f.Rounds, o.PerBatch, o.Slots, o.Other)
-	if o.Other.Lo > f.Rounds { // what is known does not fit what was counted
+	if o.Other.Lo > f.Rounds { // the known rounds do not fit the counts
 		f.Consistent = false
 	}
 	reasons := slices.DeleteFunc([]string{f.Reason, patches.Reason}, func(s string) bool { return s == "" })

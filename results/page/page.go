@@ -49,7 +49,7 @@ type Section struct {
 	Prose    []template.HTML // Markdown, rendered: all else that reports say
 	Tables   []Table
 	Texts    []Text
-	Lacks    []string // what is wrong with files that are named
+	Lacks    []string // errors of files that the directory names
 }
 
 // Input is what was read, and the SHA-256 of its contents.
@@ -65,7 +65,7 @@ type Picture struct {
 // firstText is the first line of text in a picture of ours: its title.
 var firstText = regexp.MustCompile(`<text [^>]*>([^<]+)</text>`)
 
-// caption is what a picture says of itself, or else its name.
+// caption is a picture's own title, or else its name.
 func caption(name string, text []byte) string {
 	if m := firstText.FindSubmatch(text); m != nil && path.Ext(name) == ".svg" {
 		return fmt.Sprintf("%s (%s)", html.UnescapeString(string(m[1])), name)
@@ -73,7 +73,7 @@ func caption(name string, text []byte) string {
 	return name
 }
 
-// answered is what a report says first: the question, and the answer in a line.
+// answered is the beginning of a report: the question, and the answer in a line.
 var answered = regexp.MustCompile(`(?s)^# [^\n]*\n.*?\n## Answer\n\n(?:\*\*Cut short:[^\n]*\n\n)?\*\*[^\n]*\*\*\n`)
 
 // Text is a document that is neither a picture nor Markdown.
@@ -151,7 +151,7 @@ func readSection(files fs.FS, dir string, quote func(string) string) (*Section, 
 	return s, nil
 }
 
-// take reads a file of the directory, or notes what is wrong with it.
+// take reads a file of the directory, or notes its error.
 func (s *Section) take(files fs.FS, name string, use func([]byte) error) {
 	err := fmt.Errorf("%q is not a plain file name", name)
 	if name == path.Base(name) && fs.ValidPath(name) {
@@ -198,7 +198,7 @@ func (s *Section) document(name string, text []byte) error {
 	return nil
 }
 
-// report takes up a text in Markdown: what it answers comes before the pictures.
+// report adds a text in Markdown: its question and answer come before the pictures.
 func (s *Section) report(text []byte) error {
 	n := len(answered.Find(text))
 	for part, to := range map[string]*[]template.HTML{string(text[:n]): &s.Answer, string(text[n:]): &s.Prose} {

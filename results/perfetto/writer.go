@@ -41,7 +41,7 @@ type Writer struct {
 
 	limit    int64 // bytes
 	written  int64 // bytes, those in buf too
-	reserved int64 // bytes that what is there already may still need
+	reserved int64 // bytes that the open slices may still need
 	dropped  uint64
 	body     []byte // of the packet that is being made
 	inner    []byte // a message on its way into another one
@@ -87,7 +87,7 @@ type Track uint64
 // leftOut is the track that Close writes on, and the default one.
 const leftOut Track = 1
 
-// About is what a track is.
+// About describes a track.
 type About struct {
 	Name   string
 	Parent Track // 0: none
@@ -144,7 +144,7 @@ func (w *Writer) Flows(n int) (first Flow, ok bool) {
 	return first, true
 }
 
-// arrivalRoom is what a slice takes that an arrow leads to.
+// arrivalRoom is the size of a slice that an arrow leads to.
 const arrivalRoom = eventRoom + flowRoom + endRoom
 
 // Link ties an event to arrows: Count of them leave from it, from First on, as

@@ -60,7 +60,7 @@ type Series struct {
 	Labels    []string
 }
 
-// check tells what is wrong with a chart: numbers that cannot be placed.
+// check refuses a chart with numbers that cannot be placed.
 func (c *Chart) check() error {
 	for _, s := range c.Series {
 		if len(s.X) != len(s.Y) || s.Low != nil && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) || s.Labels != nil &&

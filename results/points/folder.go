@@ -94,7 +94,7 @@ func lock(path string) (*os.File, error) {
 	}
 }
 
-// read reads what is there, and cuts a torn tail off.
+// read reads the points that are there, and cuts a torn tail off.
 func (f *Folder) read(resume bool) error {
 	data, err := io.ReadAll(f.file)
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *Folder) rewind() error {
 	return nil
 }
 
-// Put implements [Keeper]: it writes what a point came to. After an error nothing more is written.
+// Put implements [Keeper]: it writes a point's outcome. After an error nothing more is written.
 func (f *Folder) Put(n int, o Outcome[Row]) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -241,7 +241,7 @@ func (c *Cells) UnmarshalJSON(data []byte) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// entry is a line of a folder's file: a point, and what it came to.
+// entry is a line of a folder's file: a point and its outcome.
 type entry struct {
 	Point int    `json:"point"` // its number, from 0
 	Key   string `json:"key"`   // what it is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package points goes through the points of a sweep, and keeps what they came to.
+// Package points goes through the points of a sweep, and keeps their outcomes.
 //
 // A [Sweep] knows its points by key and does them. [Sweep.Run] takes their items in the order of the points. This
 // process does them on several cores, or workers do that take them from a queue (package queue). A [Keeper] keeps what
@@ -30,10 +30,10 @@ func Stopped(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Outcome is what a point came to.
+// Outcome is the result of a point: its items, or an error.
 type Outcome[T any] struct {
 	Items  []T      `json:"rows"`
-	Wrong  string   `json:"wrong,omitempty"`  // what is wrong with it, for people
+	Wrong  string   `json:"wrong,omitempty"`  // its error, for people
 	Broken []string `json:"broken,omitempty"` // the properties that this breaks
 }
 
@@ -139,7 +139,7 @@ func (s *Sweep[T]) do(ctx context.Context, n int, give func(T)) (o Outcome[T], e
 	return o, err
 }
 
-// message is what a point came to, on its way between two processes.
+// message is a point's outcome, on its way between two processes.
 type message[T any] struct {
 	Made  Outcome[T] `json:"made"`
 	Error string     `json:"error,omitempty"` // why it came to nothing more

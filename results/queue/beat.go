@@ -20,7 +20,7 @@ func (o *Options) beatEvery() time.Duration { return o.AckWait / 30 }
 // silent is how long after its last word a worker counts as gone.
 func (o *Options) silent() time.Duration { return 5 * o.beatEvery() }
 
-// beat is what a worker says of itself. It is for people: nothing rests on it.
+// beat is a worker's report about itself. It is for people: nothing rests on it.
 type beat struct {
 	Worker  string    `json:"worker"`
 	Program string    `json:"program"`
@@ -72,7 +72,7 @@ func newWorkers() workers {
 	return workers{map[string]beat{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
-// hear takes what a worker says.
+// hear takes a worker's beat.
 func (r *Rows) hear(m *nats.Msg) {
 	var b beat
 	if json.Unmarshal(m.Data, &b) != nil {
@@ -103,7 +103,7 @@ func (r *Rows) refuse(b *beat) {
 	}
 }
 
-// State is how far the run has got, and who is at it.
+// State is the run's progress, and the workers that are at it.
 func (r *Rows) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()

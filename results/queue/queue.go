@@ -265,7 +265,7 @@ func token(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Run is what all points of a sweep have in common: what it takes to do any of them.
+// Run has all that the points of a sweep share: the request, its files, and how many points there are.
 type Run struct {
 	Program string            `json:"program"`
 	Request choice.Request    `json:"request"`
@@ -291,7 +291,7 @@ type job struct {
 	Mark  string `json:"mark"`  // of who has submitted it
 }
 
-// outcome is what a point came to.
+// outcome is the result of a point.
 type outcome struct {
 	Key    string          `json:"key"`
 	Worker string          `json:"worker"`

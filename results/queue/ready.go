@@ -53,7 +53,7 @@ func (s *session) ready(ctx context.Context, id string) (*ready, error) {
 	return r, r.err
 }
 
-// open fetches what a run needs, and makes its points ready, which then need its files no more.
+// open fetches a run's files and makes its points ready; the points then need the files no more.
 func (s *session) open(ctx context.Context, id string) (Points, error) {
 	text, err := s.object(ctx, objectName(id, "about"))
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *session) object(ctx context.Context, name string) (text []byte, err err
 	return text, err
 }
 
-// over ends what is done of a run, and forgets it.
+// over ends the work on a run, and forgets the run.
 func (s *session) over(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

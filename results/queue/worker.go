@@ -138,7 +138,7 @@ func (s *session) idle() bool {
 	return s.Idle > 0 && len(s.busy) == 0 && time.Since(s.last) >= s.Idle
 }
 
-// job does what a message asks for. It is not acknowledged before its row is there.
+// job does the point that a message names. It acknowledges the message once the row is there.
 func (s *session) job(ctx context.Context, m jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(m.Data(), &j); err != nil {
@@ -243,7 +243,7 @@ func (s *session) do(ctx context.Context, r *ready, n int) ([]byte, error) {
 	return data, err
 }
 
-// row publishes what a point came to, until a server has it.
+// row publishes a point's outcome, until a server has it.
 func (s *session) row(ctx context.Context, j *job, o outcome) error {
 	o.Key, o.Mark, o.Worker = j.Key, j.Mark, s.Name
 	if int64(len(o.Data)) > s.nc.MaxPayload()/2 {

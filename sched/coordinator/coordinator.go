@@ -26,7 +26,7 @@ var (
 	ErrUncommitted = errors.New("the end of a request could not be committed")
 )
 
-// Config is what a Coordinator is made of. Records and Apply must be there.
+// Config configures a Coordinator. Records and Apply must be there.
 type Config struct {
 	// Records is how many records can be switched: they are numbered from 0.
 	Records int
@@ -97,7 +97,7 @@ type End struct {
 // where Err is nil.
 func (e End) Wants(client string) []int { return e.wants.of(client) }
 
-// Stats counts what a Coordinator has done.
+// Stats counts a Coordinator's requests, updates and changes.
 type Stats struct {
 	Requests uint64 // answered, in any way; not those that Submit refused
 	Updates  uint64 // calls of Apply

@@ -71,7 +71,7 @@ func (c *Coordinator) waiting(all []*Ticket, i int) []*Ticket {
 	return all
 }
 
-// queued adds what is in the queue.
+// queued adds the requests in the queue.
 func (c *Coordinator) queued(all []*Ticket) []*Ticket {
 	for range len(c.queue) {
 		all = append(all, <-c.queue)

@@ -20,7 +20,7 @@ func newWants(records int) *wants {
 	return &wants{clients: map[string]*roaring.Bitmap{}, users: make([]int32, records)}
 }
 
-// of is what a client wants, ascending.
+// of lists the records that a client wants, ascending.
 func (w *wants) of(client string) []int {
 	if w.clients[client] == nil {
 		return nil
@@ -42,7 +42,7 @@ type undo struct {
 	changed *roaring.Bitmap
 }
 
-// add notes what a request wants.
+// add notes the wishes of a request.
 func (w *wants) add(r Request) undo {
 	changed, mine := roaring.New(), w.clients[r.Client]
 	for _, rec := range r.Records {

@@ -48,7 +48,7 @@ type Host struct {
 	roles    []cpus.Role
 	first    interrupts.Snapshot // as of the start
 	started  time.Time
-	replay   *replay // of what is traced; nil without forecasts
+	replay   *replay // of the traced functions; nil without forecasts
 
 	mu       sync.Mutex
 	parts    []*part // by the places of Ops
@@ -154,7 +154,7 @@ func (h *Host) Patchable(ops string, record int) error {
 	return nil
 }
 
-// wants is what is wanted, by the places of Ops.
+// wants are the wanted records, by the places of Ops.
 type wants []map[int]bool
 
 // wants is called with mu held.
@@ -239,7 +239,7 @@ func (h *Host) Restored(context.Context) error {
 	return h.each((*part).now)
 }
 
-// Agree makes the kernel agree with what is wanted.
+// Agree makes the kernel trace the wanted records, no more and no less.
 func (h *Host) Agree(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

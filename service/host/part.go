@@ -26,7 +26,7 @@ func Ops() []string { return []string{"function", "graph", "event"} }
 
 // tracer is what an ops switches in the kernel: a tracer with a filter, or trace events.
 type tracer interface {
-	// Held is what is on; all is true for every function.
+	// Held lists the traced functions; all is true for every function.
 	Held() (fs []tracefs.Function, all bool, err error)
 	// Trace has these on and no others, and tells those that the kernel does not have.
 	Trace(want []tracefs.Function) (missing []tracefs.Function, err error)
@@ -67,7 +67,7 @@ func (p *part) bring(next map[int]bool, fresh []tracefs.Function, strict bool) (
 	return missing, fmt.Errorf("the kernel did not take %d of %d functions: %s", len(refused), len(fresh), few(refused))
 }
 
-// now is bring for what is wanted already.
+// now is bring without a change of the wishes.
 func (p *part) now() error {
 	missing, err := p.tracer.Trace(p.functions(p.want))
 	if err == nil {

@@ -38,7 +38,7 @@ type childRequest struct {
 	Revision string
 }
 
-// report is what a child sends: one for each row, and the last with what came out.
+// report is a message of a child: one for each row, and the last with the outcome.
 type report struct {
 	Rows  int
 	Over  bool

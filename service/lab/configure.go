@@ -22,7 +22,7 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return fmt.Sprintf("config.%s: %v", e.Field, e.Err) }
 
-// Unwrap is what is wrong.
+// Unwrap is the error about the value.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // Limits of one request. The time that it may take has a limit besides.

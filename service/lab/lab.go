@@ -27,7 +27,7 @@ var (
 	ErrClosed = errors.New("no more experiments are started")
 )
 
-// Config says what a Lab runs, and for how long.
+// Config says which experiments a Lab runs, and for how long.
 type Config struct {
 	Store       *journal.Store
 	Log         *zap.Logger
@@ -87,7 +87,7 @@ type Summary struct {
 	Config map[string]string `json:"config,omitempty"` // the fields that were set
 	Rows   int               `json:"rows,omitempty"`   // that are finished
 	Answer string            `json:"answer,omitempty"` // in a line
-	No     string            `json:"no,omitempty"`     // what is not as it must be
+	No     string            `json:"no,omitempty"`     // the condition that does not hold
 }
 
 // summaryName is that file's.

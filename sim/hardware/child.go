@@ -64,7 +64,7 @@ type (
 		Even       bool
 	}
 	request struct {
-		Cancel bool // what is under way
+		Cancel bool // the update that is under way
 		Update *poke.Update
 	}
 	reply struct {
@@ -139,7 +139,7 @@ func (c *Child) start() (err error) {
 // Fault has nothing to fail: stores of a child are its own.
 func (c *Child) Fault(func(poke.Step, int32) error) {}
 
-// died is what a process says that is dead.
+// died is the error of a process that has died.
 func (c *Child) died(err error) error {
 	c.dead = true
 	_ = c.in.Close()
@@ -329,7 +329,7 @@ func serve(in io.Reader, out io.Writer) {
 	}
 }
 
-// machine is what a child is asked to be.
+// machine configures the machine of a child.
 func (h *hello) machine() (*Machine, error) {
 	path, err := cpus.ParsePath(h.Path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// Config is what a machine is made of.
+// Config configures a machine.
 type Config struct {
 	// Code is where the sites are, and what CPUs do there.
 	Code *cpus.Code

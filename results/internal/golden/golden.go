@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden compares what a test produced with a file in testdata.
+// Package golden compares a test's output with a file in testdata.
 package golden
 
 import (
