@@ -6,14 +6,14 @@
 //
 //   - Text (text.go) never overwrites: a store appends a version. What a CPU may
 //     fetch is any version since it last synchronised, mixed as finely as the
-//     fetch model says (fetch.go). Staleness lives there and nowhere else.
-//   - CPU (cpu.go) is a small value that can be copied. Step (step.go, trap.go,
+//     fetch model says. Staleness lives there and nowhere else.
+//   - CPU (cpu.go) is a small value that can be copied. Step (step.go,
 //     interrupt.go) advances it by at most one access to what CPUs share, the
 //     interface Shared (shared.go). Whatever is nondeterministic is asked of a
 //     Chooser (chooser.go).
 //   - Machine (machine.go) is the Shared of real concurrency, made of atomics,
 //     with one goroutine a CPU (goroutine.go), rounds of interrupts (round.go),
-//     stop_machine, hot-unplug (hotplug.go) and the Ledger that counts
+//     stop_machine, hot-unplug and the Ledger that counts
 //     interrupts by CPU and cause.
 //
 // Lock order, outermost first: a CPU's seat, Machine.stopping, Machine.hotplug,

@@ -4,7 +4,7 @@
 // address it came from and needs the instruction to act as, while a patcher
 // replaces what can be found from batch to batch.
 //
-//   - Index (index.go) is what is searched: a btree (btree.go), or its rivals, a
+//   - Index (index.go) is what is searched: a btree, or its rivals, a
 //     sorted vector, the old walk over groups and a hash. An Index is immutable
 //     once built, so that reading takes no lock.
 //   - Table (table.go) publishes one Index at a time to all CPUs, atomically, and

@@ -4,7 +4,7 @@
 //
 // A plan is data. A Protocol (protocol.go) does not run: it compiles a batch of
 // patches (patch.go) into a flat list of steps (step.go), which can be printed,
-// counted (count.go), mutated (mutation.go), taken back (undo.go) and executed.
+// counted, mutated (mutation.go), taken back (undo.go) and executed.
 // A Patcher (patcher.go) is the state of one execution; it advances by one access
 // to the Ground it stands on. Executor (executor.go) is the Ground of the live
 // machine and runs updates on it: verification first, and on any failure every

@@ -50,16 +50,14 @@
 //
 // # Finding your way
 //
-//	table.go     Table, what everybody uses: its groups, its names and modules
+//	table.go     Table, what everybody uses: its groups, its names, modules and counts
 //	open.go      Open and Read: from a name, through packings, to the right reader
 //	build.go     New, and the builder that every reader feeds
 //	kernel.go    kernels' images (package vmlinux)
-//	lines.go     text, line by line
-//	lists.go     the kernel's lists; kallsyms.go for addresses of names
-//	csv.go       CSV, both ways
+//	csv.go       text, line by line, and CSV, both ways
+//	kallsyms.go  addresses of names
 //	elf*.go      ELF: words and their relocations, symbols, sites
-//	gen*.go      generated tables
-//	builtin.go   built-in tables: lists of kernels, packed
+//	gen.go       generated tables
+//	builtin.go   the kernel's lists, and built-in tables, which are such lists, packed
 //	filter.go    filters; glob.go for patterns
-//	stats.go     counts, and a check that sites do not overlap
 package records

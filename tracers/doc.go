@@ -5,17 +5,17 @@
 // functions. It models kernel/trace/ftrace.c of Linux 7.1: the kernel's names, its flags,
 // its decisions in its order, and its errors. Release holds how other releases differ.
 //
-//	errno.go     errors, with the kernel's numbers and the rule behind each
 //	record.go    a record's flags and count; call, nop or modify (ftrace_check_record)?
-//	             The address that a site is to call, and the one that it calls now
-//	ops.go       ops: the function that a tracer has called, and for which functions
+//	             The address that a site is to call, and the one that it calls now; which ops may
+//	             change the instruction pointer
+//	ops.go       ops: the function that a tracer has called, and for which functions;
+//	             errors, with the kernel's numbers and the rule behind each
 //	core.go      Core: the list of ops, the records, their text, and the one function that
 //	             sites without a literal share
 //	change.go    one change: its report, its steps in the kernel's order, the references that it
 //	             counts, and how it is taken back
 //	pass.go      an update pass: planned as steps, then executed
 //	attach.go    attach, detach, change a filter
-//	ipmodify.go  which ops may change the instruction pointer, and who shares with it
 //	direct.go    direct calls: an ops for each trampoline, or one for all
 //	call.go      a call of a function: the task and its guards, frames and freed ops
 //	bpf.go       BPF trampolines on top: programs of one function share one

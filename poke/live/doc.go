@@ -13,7 +13,7 @@
 //     a poke.Ground, has published.
 //   - Switches (switches.go) are call sites of one's own that other goroutines call: all
 //     that a program needs to be instrumented while it runs.
-//   - A round (round.go) is membarrier, and the wait until every thread has passed a
+//   - A round (thread.go) is membarrier, and the wait until every thread has passed a
 //     border between two calls: a signal is delivered with interrupts on, so that
 //     membarrier alone may end between a trap and its handler, where a kernel's round
 //     cannot.

@@ -12,13 +12,11 @@
 //     does is over goes on without the queue.
 //   - cpu.go lets CPUs make steps and says what steps take; space.go is where they
 //     run, user space or kernel, and which tasks they have preempted.
-//   - line.go is the cache line that all handlers want, where they share one
-//     reference count.
 //   - calls.go draws the calls of traced functions, of which only those that can
 //     meet something are events.
 //   - patcher.go executes an update, and says which stores wait in the patcher's store buffer, and how long;
-//     ground.go is what it works on, shared.go what the CPUs share, with the versions of text, ledger.go the
-//     interrupts.
+//     ground.go is what it works on, shared.go what the CPUs share, with the versions of text and the cache line that
+//     all handlers want where they share one reference count, ledger.go the interrupts.
 //   - estimate.go says what an update would take on other costs, without executing it.
 //
 // The machine shares its steps and rules with the other engines, and not its memory: here an access also keeps the books

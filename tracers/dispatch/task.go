@@ -2,7 +2,14 @@
 
 package dispatch
 
-import "github.com/textpoke/textpoke/tracers"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/tracers"
+	"github.com/textpoke/textpoke/tracers/metadata"
+)
 
 // AllRegisters and ArgRegisters are how many are saved: pt_regs of arm64 has x0 to
 // x30, sp, pc and pstate; its ftrace_regs, since Linux 6.2, x0 to x8, fp, lr, sp and
@@ -79,4 +86,110 @@ func (c Counts) Add(d Counts) Counts {
 // Times is so many times the same.
 func (c Counts) Times(n int64) Counts {
 	return Counts{c.Loads * n, c.Hashes * n, c.Walked * n, c.Called * n, c.Saved * n, c.Atomics * n, c.Traps * n}
+}
+
+// Kind is a way as the command line names it.
+type Kind struct {
+	Name, Doc string
+	// Direct says that the first tracer of a function is a direct trampoline; those
+	// that join it are callbacks.
+	Direct bool
+	New    func(Config) (*Way, error)
+}
+
+const (
+	// poolNodes is what a pool has for a few CPUs.
+	poolNodes = 64
+	// buckets are those of the series' first table.
+	buckets = 256
+)
+
+// kinds are all ways, the kernel's first.
+var kinds = []Kind{
+	{"list", "list function for every call", false, newList},
+	{"global", "one function and ops for all sites, or the list", false, func(c Config) (*Way, error) {
+		g, err := newGlobal(c)
+		if err != nil {
+			return nil, err
+		}
+		return g.Way, nil
+	}},
+	{"call-ops", "a literal at each site names its ops", false, literal(false, false)},
+	{"direct", "the site calls the direct trampoline", true, literal(true, false)},
+	{"direct-ops", "direct trampoline out of branch range: through the ops", true, literal(false, false)},
+	{"single-direct", "one ops for all direct trampolines, in branch range", true, literal(true, true)},
+	{"single-direct-far", "one ops for all direct trampolines, each call looks its address up", true, literal(false, true)},
+	{"intermediate", "turned down: the literal names a record that names the ops", false, newIntermediate},
+	{"ops-trampoline", "turned down: the literal names a trampoline of the ops", false, newOpsTrampoline},
+	{"site-trampoline", "turned down: the direct trampoline's address beside the literal", true, newSiteTrampoline},
+	{"fprobe", "fprobe without its four costs", false, fprobe(FprobeCosts{})},
+	{"fprobe-2022", "fprobe with all four costs", false, fprobe(FprobeCosts{true, true, true, true})},
+	{"kprobe", "breakpoint and lookup, then a jump", false, kprobeOf(true)},
+	{"kprobe-stepped", "breakpoint and lookup, then a single step", false, kprobeOf(false)},
+	{"bpf", "trampoline generated for the function, programs inside", false, newBPF},
+	{"global-trampoline", "one trampoline for all functions, programs looked up in 256 buckets", false,
+		trampolineOf(func(Config) (metadata.Counted, error) { return metadata.NewFixed(buckets), nil })},
+	{"global-trampoline-resizable", "the same, looked up in a hash that grows and shrinks", false,
+		trampolineOf(func(Config) (metadata.Counted, error) { return metadata.NewResizable(), nil })},
+	{"global-trampoline-padding", "the same, found by a number in the function's padding", false, trampolineOf(padding)},
+}
+
+func literal(near, single bool) func(Config) (*Way, error) {
+	return func(c Config) (*Way, error) { return newCallOps(c, near, single) }
+}
+
+func fprobe(costs FprobeCosts) func(Config) (*Way, error) {
+	return func(c Config) (*Way, error) { return NewFprobe(c, costs, poolNodes) }
+}
+
+func kprobeOf(boosted bool) func(Config) (*Way, error) {
+	return func(c Config) (*Way, error) { return newKprobe(c, boosted) }
+}
+
+func trampolineOf(table func(Config) (metadata.Counted, error)) func(Config) (*Way, error) {
+	return func(c Config) (*Way, error) {
+		t, err := table(c)
+		if err != nil {
+			return nil, err
+		}
+		return newGlobalTrampoline(c, t)
+	}
+}
+
+// Kinds are all of them.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+// Names are the names of all kinds.
+func Names() (out []string) {
+	for _, k := range kinds {
+		out = append(out, k.Name)
+	}
+	return out
+}
+
+// Parse finds a kind by its name.
+func Parse(name string) (Kind, error) {
+	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return kinds[i], nil
+	}
+	return Kind{}, fmt.Errorf("dispatch %w", spelling.NotOneOf(name, Names()))
+}
+
+// Sample attaches so many tracers to a site, and as many others as irrelevant says to a function
+// elsewhere that is never called, as samples/ftrace/ftrace-ops.c does. All count their calls
+// ([tracers.Task.Hits]).
+func (k Kind) Sample(w *Way, site, relevant, elsewhere, irrelevant int) error {
+	for i := range relevant + irrelevant {
+		o := tracers.NewOps(fmt.Sprintf("ops%d", i), tracers.CountHits, 0, site)
+		switch {
+		case i >= relevant:
+			o.Filter = tracers.FunctionsOf(elsewhere)
+		case i == 0 && k.Direct:
+			o.Func, o.Direct = nil, tracers.CountHits
+		}
+		if err := w.Attach(o); err != nil {
+			return fmt.Errorf("tracer %d of %d: %w", i+1, relevant+irrelevant, err)
+		}
+	}
+	return nil
 }
