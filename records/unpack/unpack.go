@@ -17,7 +17,6 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
 	"github.com/ulikunitz/xz/lzma"
 
@@ -57,8 +56,6 @@ func openZstd(r io.Reader) (io.Reader, error) {
 	}
 	return z.IOReadCloser(), nil
 }
-
-func openLZ4(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil }
 
 // Of is how a file is packed that begins with these bytes, nil if it is not.
 func Of(head []byte) *Packing {

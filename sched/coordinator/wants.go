@@ -5,7 +5,7 @@ package coordinator
 import (
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 )
 
 // wants is who wants which records. Clients may want all, and there may be many that want one each:
@@ -30,7 +30,7 @@ func (w *wants) of(client string) []int {
 
 func numbers(b *roaring.Bitmap) []int {
 	out := make([]int, 0, b.GetCardinality())
-	for rec := range roaring.Values(b) {
+	for _, rec := range b.ToArray() {
 		out = append(out, int(rec))
 	}
 	return out
@@ -80,7 +80,7 @@ func (w *wants) flip(client string, changed *roaring.Bitmap) {
 		mine = roaring.New()
 		w.clients[client] = mine
 	}
-	for rec := range roaring.Values(changed) {
+	for _, rec := range changed.ToArray() {
 		if mine.Contains(rec) {
 			w.users[rec]--
 		} else {

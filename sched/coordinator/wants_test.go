@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 	"pgregory.net/rapid"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 )
 
 // entry is what one frame says: one of these.

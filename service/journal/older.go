@@ -3,24 +3,24 @@
 package journal
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Directories of earlier versions hold one SQLite file, its log, and a head. They are read from
-// a copy, and stay as they are beside the log that is made of them.
+// a copy, by the program sqlite3, and stay as they are beside the log that is made of them.
 const (
 	oldName = "textpoke.db"
 	oldHead = "textpoke.head"
@@ -28,7 +28,6 @@ const (
 
 // oldDirectory is a directory of an earlier version.
 type oldDirectory struct {
-	db      *sql.DB
 	copied  string // where the copy is
 	file    string // what errors name
 	version int
@@ -80,11 +79,6 @@ func openSQLite(ctx context.Context, dir, file string) (o *oldDirectory, err err
 			return nil, err
 		}
 	}
-	at := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.Join(o.copied, oldName)}).EscapedPath()}
-	if o.db, err = sql.Open("sqlite", at.String()); err != nil {
-		return nil, err
-	}
-	o.db.SetMaxOpenConns(2)
 	return o, o.sound(ctx, dir)
 }
 
@@ -102,12 +96,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-func (o *oldDirectory) close() (err error) {
-	if o.db != nil {
-		err = o.db.Close()
-	}
-	return errors.Join(err, os.RemoveAll(o.copied))
-}
+func (o *oldDirectory) close() error { return os.RemoveAll(o.copied) }
 
 // The header of a SQLite file (https://www.sqlite.org/fileformat.html#the_database_header).
 const (
@@ -149,8 +138,13 @@ func checkHeader(file string) (schema int, logged bool, err error) {
 // was more.
 func (o *oldDirectory) sound(ctx context.Context, dir string) error {
 	var wrong string
-	if err := o.db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&wrong); err != nil {
-		return o.damage(err)
+	if err := rowsOf(ctx, o, "PRAGMA integrity_check(1)", func(row *struct {
+		Found string `json:"integrity_check"`
+	}) error {
+		wrong = row.Found
+		return nil
+	}); err != nil {
+		return err
 	}
 	if wrong != "ok" {
 		return &DamagedError{o.file, wrong}
@@ -159,8 +153,11 @@ func (o *oldDirectory) sound(ctx context.Context, dir string) error {
 		return nil
 	}
 	var commits int64
-	if err := o.db.QueryRowContext(ctx, "SELECT commits FROM identity").Scan(&commits); err != nil {
-		return o.damage(err)
+	if err := rowsOf(ctx, o, "SELECT commits FROM identity", func(row *struct{ Commits int64 }) error {
+		commits = row.Commits
+		return nil
+	}); err != nil {
+		return err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, oldHead))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -179,35 +176,86 @@ func (o *oldDirectory) sound(ctx context.Context, dir string) error {
 
 const oldHeadLen = 8 + 8 + 32 // magic, commits, chain
 
-// damage is what an error of SQLite means.
-func (o *oldDirectory) damage(err error) error {
-	var lite *sqlite.Error
-	if errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_FULL || lite.Code()&0xff == sqlite3.SQLITE_IOERR) {
-		return &TroubleError{o.copied, ErrFull, err}
+// rowsOf hands the rows of a statement to each: a struct whose fields have the names of its columns.
+func rowsOf[Row any](ctx context.Context, o *oldDirectory, stmt string, each func(*Row) error) error {
+	var wrong bytes.Buffer
+	program := exec.CommandContext(ctx, "sqlite3", "-batch", "-init", os.DevNull, "-json", filepath.Join(o.copied, oldName), stmt)
+	program.Stderr = &wrong
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
 	}
-	return &DamagedError{o.file, err.Error()}
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%s is of an earlier version, and the program sqlite3, which reads it, is not installed", o.file)
+	}
+	if err != nil {
+		return err
+	}
+	rows := json.NewDecoder(out)
+	_, err = rows.Token() // the array's beginning; nothing at all where there are no rows
+	for err == nil && rows.More() {
+		row := new(Row)
+		if err = rows.Decode(row); err == nil {
+			err = each(row)
+		}
+	}
+	_, _ = io.Copy(io.Discard, out) // or the program could not end
+	said := func(end error) error {
+		switch text := strings.TrimSpace(wrong.String()); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case strings.Contains(text, "disk is full") || strings.Contains(text, "disk I/O error"):
+			return &TroubleError{o.copied, ErrFull, errors.New(text)}
+		default:
+			return &DamagedError{o.file, fmt.Sprintf("%v: %s", end, text)}
+		}
+	}
+	if end := program.Wait(); end != nil {
+		return said(end)
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if errors.As(err, &kind) {
+		return &DamagedError{o.file, err.Error()}
+	}
+	return err
+}
+
+// blob is bytes, which statements ask for as hex(column).
+type blob []byte
+
+// UnmarshalText reads the digits.
+func (b *blob) UnmarshalText(text []byte) (err error) {
+	*b, err = hex.DecodeString(string(text))
+	return err
 }
 
 func (o *oldDirectory) names() (list []byte, err error) {
 	if o.version < 3 {
 		return nil, nil
 	}
-	if err = o.db.QueryRow("SELECT list FROM names").Scan(&list); errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
+	err = rowsOf(context.Background(), o, "SELECT hex(list) AS list FROM names", func(row *struct{ List blob }) error {
+		list = row.List
+		return nil
+	})
 	return list, err
 }
 
 // emit sends the file's entries in the order of a segment: its beginning, wishes, updates, runs.
 func (o *oldDirectory) emit(each func(*entry) error) error {
-	b := &beginning{Version: version}
-	if err := o.db.QueryRow(`SELECT records, hash, count, batch,
-		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='updates'), 0),
-		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='runs'), 0),
+	b := &beginning{}
+	if err := rowsOf(context.Background(), o, `SELECT records, hash, count, batch,
+		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='updates'), 0) AS "update",
+		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='runs'), 0) AS run,
 		COALESCE((SELECT MIN(id) FROM updates WHERE state<>'queued'),
-			(SELECT seq FROM sqlite_sequence WHERE name='updates') + 1, 1) - 1 FROM identity`).Scan(&b.Records, &b.Hash, &b.Count,
-		&b.Batch, &b.Update, &b.LastRun, &b.Gone); err != nil {
-		return o.damage(err)
+			(SELECT seq FROM sqlite_sequence WHERE name='updates') + 1, 1) - 1 AS gone FROM identity`, func(row *beginning) error {
+		*b = *row
+		b.Version = version
+		return nil
+	}); err != nil {
+		return err
 	}
 	if err := each(&entry{Begin: b}); err != nil {
 		return err
@@ -221,74 +269,60 @@ func (o *oldDirectory) emit(each func(*entry) error) error {
 	return o.runs(each)
 }
 
-// rows hands the rows of a statement to row.
-func (o *oldDirectory) rows(stmt string, row func(scan func(...any) error) error, args ...any) (err error) {
-	rows, err := o.db.Query(stmt, args...)
-	if err != nil {
-		return o.damage(err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 func (o *oldDirectory) wants(count int, each func(*entry) error) error {
 	column := "sum"
 	if o.version == 1 {
-		column = "0"
+		column = "0 AS sum"
 	}
-	return o.rows("SELECT client, ops, which, "+column+" FROM wants ORDER BY client, ops", func(scan func(...any) error) error {
-		var w wanted
-		var runs []byte
-		var sum int64
-		if err := scan(&w.Client, &w.Ops, &runs, &sum); err != nil {
-			return &DamagedError{o.file, err.Error()}
-		}
-		ns, err := decodeRuns(runs, count)
-		if err != nil || o.version > 1 && sum != sumOf(w.Client, w.Ops, runs) {
-			return &DamagedError{o.file, fmt.Sprintf("what client %.40q wants with ops %.40q is not as it was written", w.Client, w.Ops)}
-		}
-		w.Which = newWhich(ns)
-		return each(&entry{Want: &w})
-	})
+	return rowsOf(context.Background(), o, "SELECT client, ops, hex(which) AS which, "+column+" FROM wants ORDER BY client, ops",
+		func(row *struct {
+			Client, Ops string
+			Which       blob
+			Sum         int64
+		}) error {
+			ns, err := decodeRuns(row.Which, count)
+			if err != nil || o.version > 1 && row.Sum != sumOf(row.Client, row.Ops, []byte(row.Which)) {
+				return &DamagedError{o.file, fmt.Sprintf("what client %.40q wants with ops %.40q is not as it was written", row.Client,
+					row.Ops)}
+			}
+			return each(&entry{Want: &wanted{Client: row.Client, Ops: row.Ops, Which: newWhich(ns)}})
+		})
+}
+
+// oldUpdate is a row of updates; times are nanoseconds.
+type oldUpdate struct {
+	ID                                             int64
+	Client, Key, Ops, Digest, Error                string
+	State                                          State
+	Enable                                         int64
+	Records                                        int
+	Which                                          blob
+	Batch                                          int64
+	Submitted, Began, Ended, Deadline, Asked, Told int64
 }
 
 func (o *oldDirectory) updates(count int, each func(*entry) error) error {
-	sums := ", 0, 0"
+	sums := "0 AS asked, 0 AS told"
 	if o.version > 1 {
-		sums = ", asked, told"
+		sums = "asked, told"
 	}
-	return o.rows("SELECT id, client, COALESCE(key, ''), ops, enable, records, which, digest, state, batch, error, submitted, "+
-		"began, ended, deadline"+sums+" FROM updates ORDER BY id", func(scan func(...any) error) error {
-		a := &accepted{}
-		u := &a.Update
-		var runs []byte
-		var submitted, began, ended, deadline, asked, told int64
-		if err := scan(&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &runs, &a.Digest, &u.State, &u.Batch, &u.Error,
-			&submitted, &began, &ended, &deadline, &asked, &told); err != nil {
-			return &DamagedError{o.file, err.Error()}
-		}
-		ns, err := decodeRuns(runs, count)
-		if o.version > 1 && (asked != sumOf(u.Client, u.Key, u.Ops, u.Enable, u.Records, a.Digest, submitted, deadline) ||
-			told != sumOf(string(u.State), u.Batch, u.Error, began, ended)) || err != nil && u.State == Queued {
+	return rowsOf(context.Background(), o, "SELECT id, client, COALESCE(key, '') AS key, ops, enable, records, hex(which) AS which, "+
+		"digest, state, batch, error, submitted, began, ended, deadline, "+sums+" FROM updates ORDER BY id", func(u *oldUpdate) error {
+		ns, err := decodeRuns(u.Which, count)
+		if o.version > 1 && (u.Asked != sumOf(u.Client, u.Key, u.Ops, u.Enable, u.Records, u.Digest, u.Submitted, u.Deadline) ||
+			u.Told != sumOf(string(u.State), u.Batch, u.Error, u.Began, u.Ended)) || err != nil && u.State == Queued {
 			return &DamagedError{o.file, fmt.Sprintf("update %d is not as it was written", u.ID)}
 		}
-		a.Which = newWhich(ns)
-		if deadline < submitted { // it was beyond 2262, where 64 bits of nanoseconds end
-			deadline = 0
+		if u.Deadline < u.Submitted { // it was beyond 2262, where 64 bits of nanoseconds end
+			u.Deadline = 0
 		}
-		u.Submitted, u.Deadline = fromNanos(submitted), fromNanos(deadline)
-		end := &ending{Past: true, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: fromNanos(began),
-			Ended: fromNanos(ended)}}
-		u.State, u.Batch, u.Error = Queued, 0, ""
-		if err := each(&entry{Accept: a}); err != nil || !end.State.Final() {
+		a := &accepted{Which: newWhich(ns), Digest: u.Digest, Update: Update{ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops,
+			Enable: u.Enable != 0, Records: u.Records, State: Queued, Submitted: fromNanos(u.Submitted), Deadline: fromNanos(u.Deadline)}}
+		if err := each(&entry{Accept: a}); err != nil || !u.State.Final() {
 			return err
 		}
-		return each(&entry{End: end})
+		return each(&entry{End: &ending{Past: true, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error,
+			Began: fromNanos(u.Began), Ended: fromNanos(u.Ended)}}})
 	})
 }
 

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,39 +14,40 @@ import (
 func (o *oldDirectory) runs(each func(*entry) error) error {
 	request, sum, fileSum := "request", "sum", "sum"
 	if o.version == 1 {
-		request, sum, fileSum = "''", "0", "0"
+		request, sum, fileSum = "'' AS request", "0 AS sum", "0 AS sum"
+	}
+	type oldRun struct {
+		ID                       int64
+		Name, Request, Error     string
+		State                    State
+		Began, Ended, Bytes, Sum int64
 	}
 	var all []*keptRun
-	if err := o.rows("SELECT id, name, "+request+", state, error, began, ended, bytes, "+sum+" FROM runs ORDER BY id",
-		func(scan func(...any) error) error {
-			r := &keptRun{}
-			var began, ended, sum int64
-			if err := scan(&r.ID, &r.Name, &r.Request, &r.State, &r.Error, &began, &ended, &r.Bytes, &sum); err != nil {
-				return &DamagedError{o.file, err.Error()}
-			}
-			if o.version > 1 && sum != sumOf(r.Name, r.Request, string(r.State), r.Error, began, ended, r.Bytes) {
-				return &DamagedError{o.file, fmt.Sprintf("run %d is not as it was written", r.ID)}
-			}
-			r.Began, r.Ended = fromNanos(began), fromNanos(ended)
-			all = append(all, r)
-			return nil
-		}); err != nil {
+	if err := rowsOf(context.Background(), o, "SELECT id, name, "+request+", state, error, began, ended, bytes, "+sum+
+		" FROM runs ORDER BY id", func(r *oldRun) error {
+		if o.version > 1 && r.Sum != sumOf(r.Name, r.Request, string(r.State), r.Error, r.Began, r.Ended, r.Bytes) {
+			return &DamagedError{o.file, fmt.Sprintf("run %d is not as it was written", r.ID)}
+		}
+		all = append(all, &keptRun{Run: Run{ID: r.ID, Name: r.Name, Request: r.Request, State: r.State, Error: r.Error,
+			Began: fromNanos(r.Began), Ended: fromNanos(r.Ended), Bytes: r.Bytes}})
+		return nil
+	}); err != nil {
 		return err
 	}
 	for _, r := range all {
-		if err := o.rows("SELECT name, type, data, "+fileSum+" FROM files WHERE run=? ORDER BY name", func(scan func(...any) error) error {
-			var f File
-			var sum int64
-			if err := scan(&f.Name, &f.Type, &f.Data, &sum); err != nil {
-				return &DamagedError{o.file, err.Error()}
-			}
-			if o.version > 1 && sum != sumOf(r.ID, f.Name, f.Type, f.Data) {
+		if err := rowsOf(context.Background(), o, fmt.Sprintf("SELECT name, type, hex(data) AS data, %s FROM files WHERE run=%d ORDER BY name",
+			fileSum, r.ID), func(f *struct {
+			Name, Type string
+			Data       blob
+			Sum        int64
+		}) error {
+			if o.version > 1 && f.Sum != sumOf(r.ID, f.Name, f.Type, []byte(f.Data)) {
 				return &DamagedError{o.file, fmt.Sprintf("file %.40q of run %d is not as it was written", f.Name, r.ID)}
 			}
 			one := stored{f.Name, f.Type, fmt.Sprintf("%s%d-%d", runPrefix, r.ID, len(r.Files)), sha(f.Data)}
 			r.Files = append(r.Files, one)
 			return each(&entry{File: &kept{one.Stored, f.Data}})
-		}, r.ID); err != nil {
+		}); err != nil {
 			return err
 		}
 		if err := each(&entry{Run: r}); err != nil {
@@ -69,12 +71,6 @@ func sumOf(cells ...any) int64 {
 			text = binary.AppendVarint(append(text, 'i'), int64(c))
 		case int64:
 			text = binary.AppendVarint(append(text, 'i'), c)
-		case bool:
-			n := int64(0)
-			if c {
-				n = 1
-			}
-			text = binary.AppendVarint(append(text, 'i'), n)
 		default:
 			panic(fmt.Sprintf("no sum of a %T", c)) // the rows are ours
 		}

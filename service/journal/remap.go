@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 )
 
 // The names of a table's records are kept beside their numbers, so that what clients want

@@ -131,6 +131,7 @@ func TestRemapTells(t *testing.T) {
 // TestUpgradeSecond: a file of version 2 has no names. Opened with its own table it gets
 // them; another one is refused until then.
 func TestUpgradeSecond(t *testing.T) {
+	needsSQLite(t)
 	dir := t.TempDir()
 	for from, to := range map[string]string{"testdata/version2.db": oldName, "testdata/version2.head": oldHead} {
 		b, err := os.ReadFile(from)
@@ -166,6 +167,7 @@ func TestUpgradeSecond(t *testing.T) {
 // TestUpgradeThird: a directory of version 3 whose server was killed, and a backup of one, are read
 // and left as they are; one that has lost its log is refused.
 func TestUpgradeThird(t *testing.T) {
+	needsSQLite(t)
 	fresh := openIn(t, t.TempDir())
 	furnish(t, fresh)
 	want, err := told(t, fresh)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 )
 
 // place is where a frame is: in which segment, by the number of its first frame, and at

@@ -3,11 +3,12 @@
 package journal
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/RoaringBitmap/roaring"
 )
 
 // Wants is what every client wants, by client and ops.
@@ -100,15 +101,13 @@ func (s *Store) Tag(client, ops string) string {
 	return tagOf(s.state.wants[owner{client, ops}])
 }
 
-// tagOf is a hash of a bitmap's shortest form; nil is one without records.
+// tagOf is a hash of a bitmap's numbers, however it holds them; nil is one without any.
 func tagOf(b *roaring.Bitmap) string {
 	if b == nil {
 		b = roaring.New()
 	}
-	b = b.Clone()
-	b.RunOptimize()
-	text, err := b.ToBytes()
-	if err != nil { // it is written into memory
+	text, err := binary.Append(nil, binary.LittleEndian, b.ToArray())
+	if err != nil { // numbers are of a fixed size
 		panic(err)
 	}
 	return sha(text)[:32]
