@@ -34,16 +34,16 @@ func EventKinds() []EventKind {
 // Event is something that has happened. Times are nanoseconds since the machine was built. All
 // readers share one event and must not change it.
 type Event struct {
-	ID      int64 // ascending by one, from the microseconds since 1970 at which the server was started on
-	Kind    EventKind
-	FromNS  int64
-	UntilNS int64
-	CPU     int    // -1: none
-	Name    string // of the step, or the cause of the interrupt
-	Count   int
-	Hit     bool
-	Skipped uint64  // events of the machine left out since the one before
-	Update  *Update // nil unless UpdateChanged
+	ID      int64     `json:"id"` // ascending by one, from the microseconds since 1970 at which the server was started on
+	Kind    EventKind `json:"kind"`
+	FromNS  int64     `json:"from_ns"`
+	UntilNS int64     `json:"until_ns"`
+	CPU     *int      `json:"cpu,omitempty"`  // nil: none
+	Name    string    `json:"name,omitempty"` // of the step, or the cause of the interrupt
+	Count   int       `json:"count,omitempty"`
+	Hit     bool      `json:"hit,omitempty"`
+	Skipped uint64    `json:"skipped,omitempty"` // events of the machine left out since the one before
+	Update  *Update   `json:"update,omitempty"`  // nil unless UpdateChanged
 
 	text atomic.Pointer[[]byte] // see Text
 }
@@ -229,7 +229,7 @@ func (r *Reader) Ended() <-chan struct{} { return r.ring.ended }
 // tell tells everybody how an update is now.
 func (s *Service) tell(u Update) {
 	now := s.live.Now()
-	s.events.add(&Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
+	s.events.add(&Event{Kind: UpdateChanged, FromNS: now, UntilNS: now, Update: &u})
 }
 
 // tellLost names the wishes that clients lost because the table of records changed. The journal has
@@ -248,23 +248,23 @@ func (s *Service) listener() *cpus.Listener {
 	r := s.events
 	return &cpus.Listener{
 		Round: func(_ uint64, from int, cause cpus.Cause, targets int, at int64) {
-			r.add(&Event{Kind: RoundSent, CPU: from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
+			r.add(&Event{Kind: RoundSent, CPU: &from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
 		},
 		Interrupt: func(_ uint64, cpu int, cause cpus.Cause, from, until int64) {
-			r.add(&Event{Kind: Interrupted, CPU: cpu, Name: cause.String(), FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Interrupted, CPU: &cpu, Name: cause.String(), FromNS: from, UntilNS: until})
 		},
 		Trap: func(cpu int, from, until int64, hit bool) {
-			r.add(&Event{Kind: Trapped, CPU: cpu, Hit: hit, FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Trapped, CPU: &cpu, Hit: hit, FromNS: from, UntilNS: until})
 		},
 		Step: func(cpu int, name string, from, until int64) {
-			r.add(&Event{Kind: Stepped, CPU: cpu, Name: name, FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Stepped, CPU: &cpu, Name: name, FromNS: from, UntilNS: until})
 			if phase := s.phase.Load(); phase != nil {
 				phase.Store(&name)
 			}
 			s.cfg.At(AfterStep + name)
 		},
 		Batch: func(at int64, fill int) {
-			r.add(&Event{Kind: Published, CPU: -1, Count: fill, FromNS: at, UntilNS: at})
+			r.add(&Event{Kind: Published, Count: fill, FromNS: at, UntilNS: at})
 		},
 	}
 }

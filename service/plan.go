@@ -6,7 +6,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // Plan is what an update would cost if it came now and alone.
@@ -83,4 +85,18 @@ func switched(now *coordinator.Snapshot, which, mine []int, r *Request) (changes
 	}
 	slices.Sort(changes)
 	return changes
+}
+
+// Compare counts the cost of one update that switches everything that is enabled now, vector by
+// vector. Nothing is executed.
+func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []sim.PlanRow, err error) {
+	enabled := slices.Collect(s.coord.Snapshot().Records())
+	for _, b := range buffers {
+		row, err := s.live.Cost(ctx, enabled, &b)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }

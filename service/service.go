@@ -18,6 +18,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,24 +153,14 @@ type Service struct {
 // Start opens the service. When it returns, everything that the journal calls live is live, and
 // every accepted update has been carried out. Close must follow.
 func Start(ctx context.Context, cfg Config) (*Service, error) {
-	if cfg.Queue == 0 {
-		cfg.Queue = 1024
-	}
-	if cfg.PerClient == 0 {
-		cfg.PerClient = max(cfg.Queue/4, 1)
-	}
+	cfg.Queue, cfg.Clients, cfg.Linger = cmp.Or(cfg.Queue, 1024), cmp.Or(cfg.Clients, 100_000), cmp.Or(cfg.Linger, linger)
+	cfg.PerClient = cmp.Or(cfg.PerClient, max(cfg.Queue/4, 1))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	if cfg.Steady == nil {
 		now, start := cfg.Now, cfg.Now()
 		cfg.Steady = func() time.Duration { return now().Sub(start) }
-	}
-	if cfg.Linger == 0 {
-		cfg.Linger = linger
-	}
-	if cfg.Clients == 0 {
-		cfg.Clients = 100_000
 	}
 	if cfg.Retry == nil {
 		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }

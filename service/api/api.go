@@ -3,6 +3,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -32,18 +33,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Body == 0 {
-		l.Body = 1 << 20
-	}
-	if l.Wait == 0 {
-		l.Wait = 30 * time.Second
-	}
-	if l.Streams == 0 {
-		l.Streams = 64
-	}
-	if l.Write == 0 {
-		l.Write = 5 * time.Second
-	}
+	l.Body, l.Streams = cmp.Or(l.Body, 1<<20), cmp.Or(l.Streams, 64)
+	l.Wait, l.Write = cmp.Or(l.Wait, 30*time.Second), cmp.Or(l.Write, 5*time.Second)
 	return l
 }
 

@@ -181,7 +181,7 @@ func (s *stream) piece() error {
 
 // encodeEvent is an event as every stream sends it.
 func encodeEvent(e *service.Event) ([]byte, error) {
-	b, err := json.Marshal(newEvent(e))
+	b, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}

@@ -33,45 +33,63 @@ func badField(field, format string, args ...any) *Problem {
 
 var errStreams = errors.New("too many streams of events are open")
 
-// kinds are the problems that programs tell apart, by what a type ends with.
-var kinds = []struct {
-	err  error
-	kind string
+// Details of problems whose errors say what is none of a client's business.
+const (
+	unwritable = "the journal cannot be written; the server's log says why"
+	full       = "the server's disk is full: nothing is accepted until there is room"
+	stopping   = "the service is stopping, or the request took too long"
+	inside     = "something failed inside; the server's log says what, under this request_id"
+	damage     = "what was asked for is damaged in the journal; the server's log says where"
+)
+
+// answers are what errors are answered with.
+var answers = []struct {
+	err    error
+	status int
+	kind   string // what the type ends with, by which programs tell problems apart; "": about:blank
+	field  string
+	detail string // "": the error
 }{
-	{service.ErrQueueFull, "queue-full"}, {service.ErrClientQueueFull, "client-queue-full"},
-	{service.ErrTooManyClients, "too-many-clients"}, {lab.ErrFull, "too-many-runs"}, {errStreams, "too-many-streams"},
-	{service.ErrNotFound, "not-found"}, {service.ErrKeyReused, "key-reused"}, {service.ErrChanged, "changed"},
-	{service.ErrTooLate, "too-late"}, {cpus.ErrLastOne, "last-cpu"}, {service.ErrNoForecast, "no-forecast"},
-	{service.ErrNoTrace, "no-trace"}, {service.ErrBudget, "over-budget"}, {journal.ErrFull, "disk-full"},
-	{service.ErrBroken, "broken"}, {journal.ErrBroken, "broken"}, {service.ErrClosed, "stopping"}, {lab.ErrClosed, "stopping"},
+	{service.ErrQueueFull, http.StatusTooManyRequests, "queue-full", "", ""},
+	{service.ErrClientQueueFull, http.StatusTooManyRequests, "client-queue-full", "", ""},
+	{service.ErrTooManyClients, http.StatusTooManyRequests, "too-many-clients", "", ""},
+	{lab.ErrFull, http.StatusTooManyRequests, "too-many-runs", "", ""},
+	{errStreams, http.StatusTooManyRequests, "too-many-streams", "", ""},
+	{service.ErrNotFound, http.StatusNotFound, "not-found", "", ""},
+	{service.ErrKeyReused, http.StatusConflict, "key-reused", "key", ""},
+	{service.ErrChanged, http.StatusPreconditionFailed, "changed", "If-Match", ""},
+	{service.ErrTooLate, http.StatusConflict, "too-late", "", ""},
+	{cpus.ErrLastOne, http.StatusConflict, "last-cpu", "", ""},
+	{service.ErrNoForecast, http.StatusConflict, "no-forecast", "", ""},
+	{service.ErrNoTrace, http.StatusConflict, "no-trace", "", ""},
+	{service.ErrBudget, http.StatusConflict, "over-budget", "", ""},
+	{journal.ErrFull, http.StatusInsufficientStorage, "disk-full", "", full},
+	{service.ErrBroken, http.StatusServiceUnavailable, "broken", "", unwritable},
+	{journal.ErrBroken, http.StatusServiceUnavailable, "broken", "", unwritable},
+	{service.ErrClosed, http.StatusServiceUnavailable, "stopping", "", stopping},
+	{lab.ErrClosed, http.StatusServiceUnavailable, "stopping", "", stopping},
+	{context.Canceled, http.StatusServiceUnavailable, "", "", stopping},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, "", "", stopping},
 }
 
 // typePrefix is what types of problems begin with; one without a name of its own is about:blank, and
 // its status says all (RFC 9457, 4.2.1).
 const typePrefix = "urn:textpoke:problem:"
 
-// problemOf words an error for the client. Internal causes stay in the log.
-func problemOf(err error) *Problem {
-	p := worded(err)
-	for _, k := range kinds {
-		if errors.Is(err, k.err) {
-			p.Type = typePrefix + k.kind
-			break
-		}
-	}
-	if damaged := (*journal.DamagedError)(nil); errors.As(err, &damaged) {
-		p.Type, p.Detail = typePrefix+"damaged", "what was asked for is damaged in the journal; the server's log says where"
+func typed(kind string, p *Problem) *Problem {
+	if kind != "" {
+		p.Type = typePrefix + kind
 	}
 	return p
 }
 
-// worded is an error in words.
-func worded(err error) *Problem {
+// problemOf words an error for the client. Internal causes stay in the log.
+func problemOf(err error) *Problem {
 	var own *Problem
 	var rate *rateError
 	var field *service.FieldError
 	var size *http.MaxBytesError
-	is := func(target error) bool { return errors.Is(err, target) }
+	var damaged *journal.DamagedError
 	switch {
 	case errors.As(err, &own):
 		p := *own // it is given a request's id
@@ -81,36 +99,21 @@ func worded(err error) *Problem {
 	case errors.As(err, &size):
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
 	case errors.As(err, &rate):
-		p := problem(http.StatusTooManyRequests, "", "%v", rate)
-		p.Type, p.retry = typePrefix+"rate-limited", rate.seconds()
+		p := typed("rate-limited", problem(http.StatusTooManyRequests, "", "%v", rate))
+		p.retry = rate.seconds()
 		return p
-	case is(service.ErrQueueFull),
-		is(service.ErrClientQueueFull),
-		is(service.ErrTooManyClients),
-		is(lab.ErrFull),
-		is(errStreams):
-		return problem(http.StatusTooManyRequests, "", "%v", err)
-	case is(service.ErrNotFound), is(journal.ErrNotFound):
-		return problem(http.StatusNotFound, "", "%v", err)
-	case is(service.ErrKeyReused):
-		return problem(http.StatusConflict, "key", "%v", err)
-	case is(service.ErrChanged):
-		return problem(http.StatusPreconditionFailed, "If-Match", "%v", err)
-	case is(service.ErrTooLate), is(cpus.ErrLastOne), is(service.ErrNoForecast), is(service.ErrNoTrace), is(service.ErrBudget):
-		return problem(http.StatusConflict, "", "%v", err)
-	case is(journal.ErrFull):
-		return problem(
-			http.StatusInsufficientStorage,
-			"",
-			"the server's disk is full: nothing is accepted until there is room",
-		)
-	case is(service.ErrBroken), is(journal.ErrBroken), journal.Passing(err):
-		return problem(http.StatusServiceUnavailable, "", "the journal cannot be written; the server's log says why")
-	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):
-		return problem(http.StatusServiceUnavailable, "", "the service is stopping, or the request took too long")
+	case errors.As(err, &damaged):
+		return typed("damaged", problem(http.StatusInternalServerError, "", damage))
 	}
-	return problem(http.StatusInternalServerError, "",
-		"something failed inside; the server's log says what, under this request_id")
+	for _, a := range answers {
+		if errors.Is(err, a.err) {
+			return typed(a.kind, problem(a.status, a.field, "%s", cmp.Or(a.detail, err.Error())))
+		}
+	}
+	if journal.Passing(err) {
+		return problem(http.StatusServiceUnavailable, "", unwritable)
+	}
+	return problem(http.StatusInternalServerError, "", inside)
 }
 
 // write sends the problem.

@@ -3,10 +3,13 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/textpoke/textpoke/internal/version"
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/lab"
 )
 
 // Request is what a client sends for an update.
@@ -31,6 +34,7 @@ type (
 	CPU    = service.CPU
 	Stats  = service.Stats
 	Status = service.Status
+	Event  = service.Event
 	Record = service.Record // and its present state
 	Want   = service.Want
 	Plan   = service.Plan
@@ -58,35 +62,9 @@ type Plug struct {
 	Online *bool `json:"online"`
 }
 
-// Event is something that happened. Its times are nanoseconds since the machine
-// was built.
-type Event struct {
-	ID      int64   `json:"id"`
-	Kind    string  `json:"kind"`
-	FromNS  int64   `json:"from_ns"`
-	UntilNS int64   `json:"until_ns"`
-	CPU     *int    `json:"cpu,omitempty"`
-	Name    string  `json:"name,omitempty"`
-	Count   int     `json:"count,omitempty"`
-	Hit     bool    `json:"hit,omitempty"`
-	Skipped uint64  `json:"skipped,omitempty"`
-	Update  *Update `json:"update,omitempty"`
-}
-
 // Gap says that events before the next one are not known any more.
 type Gap struct {
 	Missed int64 `json:"missed,omitempty"` // how many, unless they are of an earlier start
-}
-
-func newEvent(e *service.Event) Event {
-	out := Event{
-		ID: e.ID, Kind: string(e.Kind), FromNS: e.FromNS, UntilNS: e.UntilNS,
-		Name: e.Name, Count: e.Count, Hit: e.Hit, Skipped: e.Skipped, Update: e.Update,
-	}
-	if e.CPU >= 0 {
-		out.CPU = &e.CPU
-	}
-	return out
 }
 
 // Health is how the server is.
@@ -119,4 +97,87 @@ func (p *Problem) Error() string {
 		return p.Detail
 	}
 	return p.Field + ": " + p.Detail
+}
+
+// Experiment is a question that can be asked.
+type Experiment struct {
+	Name     string `json:"name"`
+	Question string `json:"question"`
+	Short    string `json:"short"`
+	// Fields are what a request may set.
+	Fields []Field `json:"fields"`
+}
+
+// Field is one field of an experiment's configuration.
+type Field struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type"`
+	Doc     string   `json:"doc"`
+	Default string   `json:"default,omitempty"`
+	Values  []string `json:"values,omitempty"`
+}
+
+// Experiments is all of them.
+type Experiments struct {
+	Experiments []Experiment `json:"experiments"`
+}
+
+// Start asks an experiment's question.
+type Start struct {
+	Name string `json:"name"`
+	Seed uint64 `json:"seed,omitempty"`
+	// Config sets fields, each to a text, a number, true or false, or a list of these.
+	Config map[string]Value `json:"config,omitempty"`
+}
+
+// Value is one value of a field, or a list of them, each as a text.
+type Value []string
+
+// UnmarshalJSON reads a text, a number, true or false, or a list of these.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	var list []json.RawMessage
+	if json.Unmarshal(b, &list) != nil {
+		list = []json.RawMessage{b}
+	}
+	*v = Value{}
+	for _, raw := range list {
+		var text string
+		switch {
+		case json.Unmarshal(raw, &text) == nil && string(raw) != "null":
+		case len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && string(raw) != "null":
+			text = string(raw)
+		default:
+			return errors.New("want a text, a number, true or false, or a list of these")
+		}
+		*v = append(*v, text)
+	}
+	return nil
+}
+
+// Result is one run of an experiment.
+type Result = lab.Result
+
+// Results is a page of results.
+type Results struct {
+	Results []Result `json:"results"`
+	Next    int64    `json:"next,omitempty"`
+}
+
+// Cost is what one update would cost with some buffer, counted.
+type Cost struct {
+	Buffer      string `json:"buffer"`
+	Patches     int    `json:"patches"`
+	Flushes     int    `json:"flushes,omitempty"`
+	FlushFull   int    `json:"flush_full,omitempty"`
+	FlushOrder  int    `json:"flush_order,omitempty"`
+	Rounds      int    `json:"rounds"`
+	IPIs        int    `json:"ipis"`
+	IPIsPerCPU  int    `json:"ipis_per_cpu"`
+	BufferBytes int    `json:"buffer_bytes,omitempty"`
+}
+
+// Compare is what is enabled now, counted with several buffers.
+type Compare struct {
+	Records int    `json:"records"`
+	Costs   []Cost `json:"costs"`
 }

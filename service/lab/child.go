@@ -4,6 +4,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"encoding/json"
@@ -182,27 +183,11 @@ func written(table results.Table, answer *experiments.Answer, about Summary) (fi
 		if err := d.Write(&b); err != nil {
 			return files, fmt.Errorf("%s: %w", d.Name, err)
 		}
-		files = append(files, journal.File{Name: d.Name, Type: mediaType(d.Name), Data: b.Bytes()})
+		files = append(files, journal.File{Name: d.Name, Type: cmp.Or(mediaTypes[path.Ext(d.Name)], "application/octet-stream"), Data: b.Bytes()})
 	}
 	return files, nil
 }
 
-// mediaType is a file's, by the end of its name; the host's own list of types
-// makes no difference.
-func mediaType(name string) string {
-	switch path.Ext(name) {
-	case ".csv":
-		return "text/csv; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	case ".png":
-		return "image/png"
-	case ".md":
-		return "text/markdown; charset=utf-8"
-	case ".txt":
-		return "text/plain; charset=utf-8"
-	case ".json":
-		return "application/json"
-	}
-	return "application/octet-stream"
-}
+// mediaTypes are those of files, by the ends of their names; the host's own list of types makes no difference.
+var mediaTypes = map[string]string{".csv": "text/csv; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
+	".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}

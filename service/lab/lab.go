@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,22 +53,19 @@ type Lab struct {
 }
 
 // State is how far a run has got.
-type State string
+type State = journal.State
 
 // The states. The first two are on their way, the others are final.
 const (
-	Queued    State = "queued"
-	Running   State = "running"
-	Done      State = "done"
-	Failed    State = "failed"
-	Cancelled State = "cancelled"
+	Queued    = journal.Queued
+	Running   = journal.Running
+	Done      = journal.Done
+	Failed    = journal.Failed
+	Cancelled = journal.Cancelled
 )
 
 // States lists them all.
 func States() []State { return []State{Queued, Running, Done, Failed, Cancelled} }
-
-// Final tells whether nothing changes any more.
-func (s State) Final() bool { return s != Queued && s != Running }
 
 // Result is one run of an experiment.
 type Result struct {
@@ -108,12 +106,7 @@ type run struct {
 // Start makes a lab. Runs that waited still do, and those that an earlier process was in
 // the middle of begin again.
 func Start(ctx context.Context, cfg Config) (*Lab, error) {
-	if cfg.Queue == 0 {
-		cfg.Queue = 16
-	}
-	if cfg.Longest == 0 {
-		cfg.Longest = 10 * time.Minute
-	}
+	cfg.Queue, cfg.Longest = cmp.Or(cfg.Queue, 16), cmp.Or(cfg.Longest, 10*time.Minute)
 	waiting, err := cfg.Store.Resume(ctx, time.Now())
 	if err != nil {
 		return nil, err
@@ -283,18 +276,18 @@ func (l *Lab) carryOut(x *run) {
 	if r.Files == nil { // it has not come so far
 		r.Files, _ = written(results.Table{}, nil, Summary{Seed: x.Seed, Config: x.Config})
 	}
-	kept, state, why := journal.Failed, Failed, ""
+	state, why := Failed, ""
 	switch {
 	case err == nil:
-		state, kept = Done, journal.Live
+		state = Done
 	case errors.Is(err, context.DeadlineExceeded):
 		why = fmt.Sprintf("it took longer than %v", l.cfg.Longest)
 	case errors.Is(err, context.Canceled):
-		state, kept = Cancelled, journal.Cancelled
+		state = Cancelled
 	default:
 		why = err.Error()
 	}
-	if err := l.cfg.Store.EndRun(x.ID, kept, why, time.Now(), r.Files); err != nil {
+	if err := l.cfg.Store.EndRun(x.ID, state, why, time.Now(), r.Files); err != nil {
 		l.cfg.Log.Error("results not kept", zap.Int64("result", x.ID), zap.Error(err))
 	}
 	l.cfg.Log.Info("experiment ended", zap.Int64("result", x.ID), zap.String("name", x.Name),

@@ -48,18 +48,9 @@ func (l *Lab) present(id int64) (Result, bool) {
 
 // result is what the list of runs says of one.
 func (l *Lab) result(kept journal.Run) Result {
-	r := Result{ID: kept.ID, Name: kept.Name, Error: kept.Error, Submitted: kept.Began, Ended: kept.Ended}
-	switch kept.State {
-	case journal.Live:
+	r := Result{ID: kept.ID, Name: kept.Name, State: kept.State, Error: kept.Error, Submitted: kept.Began, Ended: kept.Ended}
+	if r.State == journal.Live { // as earlier versions call it
 		r.State = Done
-	case journal.Failed:
-		r.State = Failed
-	case journal.Cancelled:
-		r.State = Cancelled
-	case journal.Queued:
-		r.State = Queued
-	default: // it has just ended, or its end could not be kept
-		r.State = Running
 	}
 	return r
 }
