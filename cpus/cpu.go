@@ -4,6 +4,7 @@ package cpus
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -264,9 +265,9 @@ func ParseRoles(spec string) ([]Role, error) {
 		if !ok {
 			return nil, &RoleError{spec, part, "want a number of CPUs or ROLE=NUMBER"}
 		}
-		role, err := parseRole(name)
-		if err != nil {
-			return nil, &RoleError{spec, part, err.Error()}
+		role := slices.Index(roleNames, name)
+		if role < 0 {
+			return nil, &RoleError{spec, part, fmt.Sprintf("no role %q; there are %s", name, strings.Join(roleNames, ", "))}
 		}
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 0 {
@@ -276,22 +277,13 @@ func ParseRoles(spec string) ([]Role, error) {
 			return nil, &RoleError{spec, part, fmt.Sprintf("more than %d CPUs", MaxCPUs)}
 		}
 		for range n {
-			roles = append(roles, role)
+			roles = append(roles, Role(role))
 		}
 	}
 	if Housekeeper(roles) < 0 {
 		return nil, &RoleError{spec, spec, "at least one CPU must be busy, idle or irqsoff, for the patcher to run on"}
 	}
 	return roles, nil
-}
-
-func parseRole(name string) (Role, error) {
-	for i, n := range roleNames {
-		if n == name {
-			return Role(i), nil
-		}
-	}
-	return 0, fmt.Errorf("no role %q; there are %s", name, strings.Join(roleNames, ", "))
 }
 
 // Housekeeper is the first CPU that a patcher may run on: not an isolated one,

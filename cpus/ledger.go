@@ -31,10 +31,6 @@ type account struct {
 	_      [40]byte // to a multiple of a cache line
 }
 
-func newLedger(cpus int) *Ledger {
-	return &Ledger{start: time.Now(), cpus: make([]account, cpus)}
-}
-
 // take counts one interrupt taken.
 func (l *Ledger) take(cpu int, cause Cause) {
 	a := &l.cpus[cpu]

@@ -84,7 +84,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 	m := &Machine{
 		Handler: cfg.Handler,
 		Text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
-		Ledger:  newLedger(n),
+		Ledger:  &Ledger{start: time.Now(), cpus: make([]account, n)},
 		code:    cfg.Code,
 		roles:   cfg.Roles,
 		boxes:   make([]box, n),

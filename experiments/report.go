@@ -42,11 +42,6 @@ type report struct {
 	Found                        any
 }
 
-func newReport(f *form.Form, cutShort string, found any) (*report, error) {
-	line, err := f.Part("headline", found)
-	return &report{f, part(f, "question"), strings.Join(strings.Fields(line), " "), cutShort, found}, err
-}
-
 // gaps are what parts that are left out leave behind.
 var gaps = regexp.MustCompile(`\n{3,}`)
 

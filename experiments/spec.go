@@ -108,10 +108,11 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found any) (*Answer, error) {
 	if a.Documents, err = draw(f, study, found); err != nil {
 		return nil, err
 	}
-	report, err := newReport(f, study.CutShort(), found)
+	line, err := f.Part("headline", found)
 	if err != nil {
 		return nil, err
 	}
+	report := &report{f, part(f, "question"), strings.Join(strings.Fields(line), " "), study.CutShort(), found}
 	body, err := f.Part("body", found)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type Batch struct {
 func Build(k Lookup, b Batch) Index {
 	switch k {
 	case Vector:
-		return newVector(b)
+		return vector(b.Addrs)
 	case Groups:
 		return newGroups(b)
 	case Hash:
@@ -166,8 +166,6 @@ func (x *groups) Len() int { return len(x.addrs) }
 // vector is one sorted run of addresses, searched as the kernel's __inline_bsearch
 // does (include/linux/bsearch.h): one three-way comparison a probe.
 type vector []records.Addr
-
-func newVector(b Batch) vector { return vector(b.Addrs) }
 
 func (v vector) Find(at records.Addr, p *cpus.Probe) (int, bool) {
 	return search(v, at, p)

@@ -85,7 +85,9 @@ func (x *Executor) Passed(ctx context.Context, p *Patcher, st Step, failed bool)
 	if err := x.between(ctx); err != nil {
 		return err
 	}
-	x.inFlight(p)
+	if sites := p.InFlight(); sites != nil { // the CPUs' Choosers are told which sites are being changed
+		x.Machine.SetInFlight(sites)
+	}
 	return nil
 }
 
@@ -191,13 +193,6 @@ func (x *Executor) sit(ctx context.Context, cpu int) (err error) {
 		if err == nil || !errors.Is(err, cpus.ErrOffline) {
 			return err
 		}
-	}
-}
-
-// inFlight tells the CPUs' Choosers which sites are being changed.
-func (x *Executor) inFlight(p *Patcher) {
-	if sites := p.InFlight(); sites != nil {
-		x.Machine.SetInFlight(sites)
 	}
 }
 

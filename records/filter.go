@@ -228,7 +228,7 @@ func (t term) all(tab *Table) iter.Seq[int] {
 		names := tab.modules.list()
 		inModule := make([]bool, len(names))
 		for id, name := range names {
-			inModule[id] = t.matchModule(id != 0, name)
+			inModule[id] = (id != 0 && (t.anyMod || t.mod.match(name))) != t.without // as ftrace_match_record does
 		}
 		for i := range tab.Len() {
 			if t.byMod && !inModule[tab.modules.id(i)] {
@@ -239,12 +239,4 @@ func (t term) all(tab *Table) iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// matchModule follows ftrace_match_record in kernel/trace/ftrace.c.
-func (t term) matchModule(isModule bool, name string) bool {
-	if t.anyMod {
-		return isModule != t.without
-	}
-	return (isModule && t.mod.match(name)) != t.without
 }

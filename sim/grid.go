@@ -45,7 +45,7 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 	axes := Axes.For(uses)
 	if _, chosen := choices["buffer"]; !chosen && uses&UsePlan == 0 {
 		// Nobody asked for several rows of what has no buffer.
-		axes.Named("buffer").Applies = (*Config).buffered
+		axes.Named("buffer").Applies = (*Config).Queues
 	}
 	g := &Grid{uses: uses, choices: choices, options: o}
 	if g.Grid, err = axes.Read(choices); err != nil {
@@ -123,8 +123,8 @@ func (c *Config) Definition() *poke.Protocol {
 	return poke.Named(c.Protocol, c.Arch.Traits())
 }
 
-// buffered tells whether the combination's patches are queued in a vector.
-func (c *Config) buffered() bool {
+// Queues tells whether the combination's patches are queued in a vector.
+func (c *Config) Queues() bool {
 	p := c.Definition()
 	return p != nil && p.Batching == poke.Buffered
 }

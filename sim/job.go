@@ -217,12 +217,6 @@ func (j *Job) Plan() ([]poke.Step, error) {
 	return plan, err
 }
 
-// groupOf is the group of a record.
-func (j *Job) groupOf(rec int) int {
-	g := j.Table.Groups()
-	return sort.Search(len(g), func(i int) bool { return g[i].Last > rec })
-}
-
 // lookupBatch is the input of an index for a batch of the queue. Buffers are reused: it is valid
 // until the next call.
 func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
@@ -230,7 +224,8 @@ func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
 	place := func(rec int) (p int3.Place) {
 		p.Addr = j.Table.Addr(rec)
 		if j.Lookup == int3.Groups {
-			p.Group = int32(j.groupOf(rec))
+			g := j.Table.Groups()
+			p.Group = int32(sort.Search(len(g), func(i int) bool { return g[i].Last > rec }))
 		}
 		return p
 	}

@@ -133,12 +133,6 @@ var cells = func() map[string]func(*row) any {
 // Modelled is the modelled time of all of it, in nanoseconds.
 func (r *row) Modelled() float64 { return ledger.Whole(r.Parts) }
 
-// AssumedPercent is the share of that which rests on quantities that are assumed.
-func (r *row) AssumedPercent() float64 { return 100 * r.Spread.Assumed }
-
-// Extrapolated tells whether there are more functions than in any published case of the way.
-func (r *row) Extrapolated() bool { return r.Counts.Functions > r.largest }
-
 // Both is the time of attaching and of detaching, in seconds; of rows that detach.
 func (r *row) Both() float64 {
 	if r.attached == nil {

@@ -22,8 +22,6 @@ type comparison struct {
 	source                 string
 }
 
-func (c *comparison) Difference() int { return c.Measured - c.Model }
-
 // at are the numbers of functions at which formulas are looked at: around the
 // borders of batches, and many.
 var at = []int{1, 2, 32, 255, 256, 257, 1000, 20000}
@@ -107,9 +105,6 @@ func ranged(p prediction, e calibration.Entry, fixed, times float64) prediction 
 	p.Low, p.High, p.HangsOn = fixed+times*low/1e9, fixed+times*high/1e9, e.Quantity.Name
 	return p
 }
-
-// ErrorPercent is how far it is off.
-func (p *prediction) ErrorPercent() float64 { return 100 * (p.Predicted - p.Published) / p.Published }
 
 // wayOf tells by its name how a case was attached, "" if that is not known.
 func wayOf(t *published.AttachTime) string {

@@ -16,7 +16,6 @@ import (
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
@@ -34,22 +33,10 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // maxTracers is as many as one row may have.
 const maxTracers = 10_000
-
-// check refuses tables with rows of too many tracers.
-func (c *Config) check(rows []published.CallCost) error {
-	for _, row := range rows {
-		if n := row.Relevant + row.Irrelevant; n > maxTracers {
-			return fmt.Errorf("%s:%d: %d tracers: want %d at most", c.from(), row.Line, n, maxTracers)
-		}
-	}
-	return nil
-}
 
 // from is what the table is called in messages.
 func (c *Config) from() string { return cmp.Or(c.Published, published.CallCosts.Name) }
@@ -73,25 +60,16 @@ type counts struct{ loads, walked, called int64 }
 // Walked is how many entries of the list a call walks.
 func (r *row) Walked() int64 { return r.counts.walked }
 
-// predicted tells whether the row has a path, and that a line.
-func (r *row) predicted() bool { return r.path != nil && r.path.Line != nil }
-
-// ErrorPercent is how far the prediction is off.
-func (r *row) ErrorPercent() any {
-	if r.Overhead == 0 {
-		return results.Empty
-	}
-	return 100 * (r.Prediction.Value/r.Overhead - 1)
-}
-
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	costs, err := published.CallCosts.Read(c.Published)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(costs); err != nil {
-		return nil, err
+	for _, cost := range costs {
+		if n := cost.Relevant + cost.Irrelevant; n > maxTracers {
+			return nil, fmt.Errorf("%s:%d: %d tracers: want %d at most", c.from(), cost.Line, n, maxTracers)
+		}
 	}
 	a := &answer{Study: s}
 	if a.Slips, err = published.CallSlips(c.from(), costs); err != nil {

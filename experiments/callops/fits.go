@@ -219,7 +219,7 @@ type judgedSlip struct {
 
 // Judged is nil where no line says anything of it.
 func (a *answer) Judged(s published.Slip) *judgedSlip {
-	r := experiments.First(a.Rows, func(r *row) bool { return r.held && r.predicted() && r.Line == s.Line })
+	r := experiments.First(a.Rows, func(r *row) bool { return r.held && r.path != nil && r.path.Line != nil && r.Line == s.Line })
 	if r == nil || s.Column != "overhead_ns" {
 		return nil
 	}

@@ -32,9 +32,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // point is clients on a machine.
 type point struct {
@@ -55,34 +53,11 @@ type row struct {
 	today *row // what the kernel of today does of the same
 }
 
-// RoundsPerUpdate is the mean.
-func (r *row) RoundsPerUpdate() float64 { return float64(r.Rounds) / float64(r.Updates) }
-
 // IPIs are the interrupts that all CPUs take together.
 func (r *row) IPIs() int { return (&poke.Count{Rounds: r.Rounds}).IPIs(r.Machine.Online, 0) }
 
-// IPIsPerCPU are those of one update that a CPU takes, in the mean over CPUs.
-func (r *row) IPIsPerCPU() float64 {
-	return float64(r.IPIs()) / float64(r.Updates*r.Machine.Online)
-}
-
-// Saved is the share of today's rounds, and so of interrupts, that are not sent.
-func (r *row) Saved() float64 { return 1 - float64(r.Rounds)/float64(r.today.Rounds) }
-
 // Ideal is the rounds of an update if every batch carried out all clients.
 func (r *row) Ideal() float64 { return float64(len(r.batches[r.Clients])) / float64(r.Clients) }
-
-// TimesIdeal is how far from that the rounds are.
-func (r *row) TimesIdeal() float64 { return r.RoundsPerUpdate() / r.Ideal() }
-
-// ContendedShare is the share of updates that were asked for while another was under way.
-func (r *row) ContendedShare() float64 { return float64(r.Contended) / float64(r.Updates) }
-
-// ContendedToday is that share without any sharing.
-func (r *row) ContendedToday() float64 { return r.today.ContendedShare() }
-
-// Latency is the mean time from asking until done, in rounds that one client would wait for.
-func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates) / float64(r.round) }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config

@@ -31,9 +31,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // counted are the kernels whose attaching is counted: both designs, and all instruction sets.
 var counted = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}

@@ -19,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -148,7 +149,7 @@ func (g *grid) check() error {
 	}
 	for _, a := range axes {
 		if !g.known(a.Name) {
-			return g.wrong(a.Line, "%q: no such axis%s", a.Name, g.meant(a.Name))
+			return g.wrong(a.Line, "%q: no such axis%s", a.Name, spelling.Hint(a.Name, g.names()))
 		}
 		if err := g.checkValues(a); err != nil {
 			return g.wrong(a.Line, "%s: %s", a.Name, strings.TrimPrefix(err.Error(), a.Name+" "))
@@ -203,8 +204,12 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 		}
 		switch a.Name {
 		case recordsAxis:
+			summary := preset
+			if len(preset) > 100 {
+				summary = "those of real kernels, and generated ones"
+			}
 			out = append(out, experiments.Tables(&c.Records, "`table` of records: a built-in one, a file or gen:...; "+
-				"repeatable (default: "+g.summary(preset)+")"),
+				"repeatable (default: "+summary+")"),
 				choice.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
 			*c.Values[a.Name] = preset
 		case sitesAxis:
@@ -221,14 +226,6 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 		out = append(out, g.more.Fields(c)...)
 	}
 	return out
-}
-
-// summary is a list of tables, cut where it gets long.
-func (g *grid) summary(list string) string {
-	if len(list) > 100 {
-		return "those of real kernels, and generated ones"
-	}
-	return list
 }
 
 func sitesField(to *[]int, preset string) *choice.Field {

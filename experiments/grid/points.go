@@ -56,10 +56,7 @@ func axesFor(mode string) axis.Table[sim.Config] {
 		return slices.Contains([]string{recordsAxis, calibrationAxis, planAxis, "seed"}, a.Name)
 	})
 	buffer := all.Named("buffer")
-	buffer.Applies = func(c *sim.Config) bool {
-		p := c.Definition()
-		return p != nil && p.Batching == poke.Buffered
-	}
+	buffer.Applies = (*sim.Config).Queues
 	buffer.Default, _, _ = strings.Cut(buffer.Default, ",")
 	return all
 }
@@ -78,8 +75,6 @@ func (g *grid) names() (out []string) {
 	}
 	return out
 }
-
-func (g *grid) meant(name string) string { return spelling.Hint(name, g.names()) }
 
 // split makes single values of the text of an axis.
 func split(a *axis.Axis[sim.Config], text string) ([]string, error) {
@@ -166,7 +161,9 @@ func (g *grid) values(c *Config, line form.Point) (values map[string]string, lab
 	for i, text := range line.Values {
 		name := g.form.Grid.Labels[i]
 		if !g.known(name) {
-			labels[name] = orNil(text)
+			if labels[name] = nil; text != "" {
+				labels[name] = text
+			}
 			continue
 		}
 		if a := g.form.Grid.Axis(name); a != nil && text != "" && name == archAxis &&
@@ -178,13 +175,6 @@ func (g *grid) values(c *Config, line form.Point) (values map[string]string, lab
 		}
 	}
 	return values, labels, true
-}
-
-func orNil(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
 }
 
 // cross multiplies the values of a line.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
@@ -27,7 +28,7 @@ var (
 )
 
 // facts are what a row has besides the columns of plan and run.
-var facts = results.Columns[*measured]{
+var facts = slices.Concat(results.Columns[*measured]{
 	{Name: "source", Doc: "table of records", Cell: func(m *measured) any { return m.point.Table.Name() }},
 	{Name: "summary", Doc: "what the protocol does, in a line", Cell: func(m *measured) any { return m.Definition().Summary }},
 	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *measured) any { return m.Patches }},
@@ -38,37 +39,18 @@ var facts = results.Columns[*measured]{
 	{Name: "online", Kind: results.Integer, Doc: "CPUs that are online", Cell: func(m *measured) any { return m.point.Online() }},
 	{Name: "masked_rounds", Kind: results.Boolean, Doc: "whether rounds are remote fences, which masked interrupts do not hold up",
 		Cell: func(m *measured) any { return m.point.Arch.Traits().MaskedRounds }},
+}, results.Columns[*measured]{
 	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(m *measured) any { return results.If(m.machine.Calibration != nil, m.calibrationName()) }},
+		Cell: func(m *measured) any { return m.machine.Name }},
 	{Name: "machine", Doc: "the same, with @ and the number of its CPUs where that is another one",
-		Cell: func(m *measured) any { return results.If(m.machine.Calibration != nil, m.machineName()) }},
+		Cell: func(m *measured) any { return m.machine.String() }},
+}.When(func(m *measured) bool { return m.machine.Calibration != nil }), results.Columns[*measured]{
 	{Name: "trap_time_ns", Kind: results.Integer, Doc: "time that all CPUs together spent in traps, modelled",
-		Cell: func(m *measured) any { return results.If(m.Modelled != nil, m.trapTime()) }},
+		Cell: func(m *measured) any { return int64(m.TrapTime()) }},
 	{Name: "burst_isolated_max", Kind: results.Integer,
 		Doc:  "most interrupts that an isolated CPU took in one millisecond, modelled",
-		Cell: func(m *measured) any { return results.If(m.Modelled != nil && m.HasIsolated, m.IsolatedBurst) }},
-}
-
-func (m *measured) calibrationName() string {
-	if m.machine.Calibration == nil {
-		return ""
-	}
-	return m.machine.Name
-}
-
-func (m *measured) machineName() string {
-	if m.machine.Calibration == nil {
-		return ""
-	}
-	return m.machine.String()
-}
-
-func (m *measured) trapTime() int64 {
-	if m.Modelled == nil {
-		return 0
-	}
-	return int64(m.TrapTime())
-}
+		Cell: func(m *measured) any { return results.If(m.HasIsolated, m.IsolatedBurst) }},
+}.When(func(m *measured) bool { return m.Modelled != nil }))
 
 // offered are the columns of the grid's mode, and what a row has besides: a fact in place
 // of a column of the same name.

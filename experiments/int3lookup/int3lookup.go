@@ -34,9 +34,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // maxGroups is as far as crossings are looked for.
 const maxGroups = 4096

@@ -42,9 +42,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
@@ -325,19 +323,6 @@ func (r *row) read(m *sim.Timed) {
 
 // found is the share of rounds that found an isolated CPU in the kernel.
 func (r *row) Found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
-
-// Expected is the share of its time that an isolated CPU is there: entries are a
-// Poisson process on the time outside, stays have a mean length.
-func (r *row) Expected() float64 {
-	stays := r.entries * r.Machine.Costs.KernelStretch / 1e9
-	return stays / (1 + stays)
-}
-
-// Coalesced is how many rounds one synchronisation made up for.
-func (r *row) Coalesced() float64 { return float64(r.deferred-r.owed) / float64(r.catchUps) }
-
-// Dearer is what the entries of an hour cost more than without deferral.
-func (r *row) Dearer() float64 { return r.entries * 3600 * r.Machine.Costs.DeferralEntry }
 
 // BreakEven is how many entries a second cost what is saved; nil where nothing is,
 // or where entries cost nothing more.

@@ -41,9 +41,7 @@ func check(c *Config) error {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *Row]{
-	Form: declared, Measure: measure, Check: check,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *Row]{Form: declared, Measure: measure, Check: check}).Experiment()
 
 func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, error) {
 	a, err := compare(ctx, s.Config)

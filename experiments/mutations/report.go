@@ -67,8 +67,8 @@ func (a *Answer) Places() (out []*placement) {
 
 // mutations are those among the rows, as they are listed.
 func (a *Answer) mutations(rs rows) []string {
-	names := rs.where(mutated).names(mutationName)
-	sortByMutation(names, func(s string) string { return s })
+	names, order := rs.where(mutated).names(mutationName), poke.MutationNames()
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return names
 }
 
@@ -310,10 +310,4 @@ func plural(n, what string) string {
 		return n + " " + what
 	}
 	return n + " " + what + "s"
-}
-
-// sortByMutation sorts as mutations are listed, what has none first.
-func sortByMutation[T any](list []T, of func(T) string) {
-	order := poke.MutationNames()
-	slices.SortStableFunc(list, func(a, b T) int { return slices.Index(order, of(a)) - slices.Index(order, of(b)) })
 }

@@ -34,9 +34,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // The protocols that queue in a vector.
 const (
@@ -76,15 +74,6 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return nil
 	}()
 	return s, cmp.Or(err, experiments.Beside(s, "choices", withEnds(all)))
-}
-
-// protocols are what there is to choose from on an instruction set: what it does by
-// itself where that queues nothing, and vectors.
-func protocols(native *poke.Protocol) []string {
-	if native.Batching == poke.Buffered {
-		return []string{withInterrupts, withDeferral}
-	}
-	return []string{poke.Native, withInterrupts, withDeferral}
 }
 
 // What a budget is about.
@@ -173,7 +162,11 @@ func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments
 	if c.Isolated() == 0 {
 		return nil, fmt.Errorf("cpus %s: none is isolated: no budget can be exceeded", cpus.FormatRoles(c.Roles))
 	}
-	for _, c.Protocol = range protocols(poke.Named(poke.Native, c.Arch.Traits())) {
+	protocols := []string{withInterrupts, withDeferral}
+	if poke.Named(poke.Native, c.Arch.Traits()).Batching != poke.Buffered { // it queues nothing by itself
+		protocols = append([]string{poke.Native}, protocols...)
+	}
+	for _, c.Protocol = range protocols {
 		buffers := s.Buffers
 		if c.Protocol == poke.Native {
 			buffers = []sched.Buffer{sched.Dynamic} // of no vector

@@ -32,9 +32,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // row is one place of the trampoline.
 type row struct {
@@ -59,14 +57,6 @@ func (r *row) Side() string {
 		return "below"
 	}
 	return "above"
-}
-
-// Share is the part of the sites that calls directly.
-func (r *row) Share() float64 {
-	if r.Sites == 0 {
-		return 0
-	}
-	return float64(r.Direct) / float64(r.Sites)
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {

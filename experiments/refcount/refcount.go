@@ -38,9 +38,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // publishedEntries is the size of the batch whose functions are the programs that the
 // published load runs, 50 million a second on 480 CPUs (4334336e769b).

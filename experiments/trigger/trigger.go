@@ -32,9 +32,7 @@ type Config struct {
 var declared string
 
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Measure: measure,
-}).Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
 // loops are the mechanisms that attach nothing: loops to take off, or of another
 // kind (tools/testing/selftests/bpf/benchs/bench_trigger.c, Linux 6.10 and later).
@@ -52,9 +50,6 @@ type row struct {
 
 // Attached tells whether it is no loop.
 func (r *row) Attached() bool { return !r.loop }
-
-// Apart is by how much the one run is off the others' mean, in per cent.
-func (r *row) Apart() float64 { return 100 * (r.MPS/r.Runs.Mean - 1) }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config

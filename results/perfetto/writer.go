@@ -245,7 +245,7 @@ func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 	at = max(at, 0)
 	fresh := ""
 	if name != "" {
-		name = cut(name)
+		name = name[:min(len(name), maxName)]
 		if e.name = w.names[name]; e.name == 0 {
 			e.name, fresh = uint64(len(w.names))+1, strings.ToValidUTF8(name, "?")
 		}
@@ -274,9 +274,6 @@ func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 // trailer ends every packet of an event: which sequence it is of, and that it
 // needs the names and defaults of that.
 var trailer = string(appendUint(appendUint(nil, packetSequence, sequence), packetFlags, stateNeeded))
-
-// cut makes a name short enough for the room that is kept for it.
-func cut(name string) string { return name[:min(len(name), maxName)] }
 
 func (e *event) append(b []byte) []byte {
 	b = appendUint(b, eventType, e.kind)

@@ -160,7 +160,7 @@ func build(cfg Config) (*Machine, error) {
 	if m.ops, m.called, err = cpus.NewOpsTable(cfg.NopOps); err != nil {
 		return nil, err
 	}
-	m.line = newLine(n, stream(streamLine))
+	m.line = line{waiting: make([]int32, n), owner: -1, rng: stream(streamLine)}
 	m.stores = stores{m: m, rng: stream(streamStores)}
 	m.calls = newCalls(cfg.Called, cfg.Costs.Calls, cfg.Costs.Skew, stream(streamCalls))
 	if cfg.Preempt {

@@ -255,10 +255,6 @@ type visitor struct {
 	granted bool  // its next step changes the count
 }
 
-func newLine(n int, rng *rand.Rand) line {
-	return line{waiting: make([]int32, n), owner: -1, rng: rng}
-}
-
 // at is the place of the k-th that waits.
 func (l *line) at(k int) *int32 { return &l.waiting[(l.first+k)%len(l.waiting)] }
 
