@@ -23,8 +23,14 @@ func TestStats(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+	if got.ModuleShare() != 0.5 || got.MisalignedShare() != 1.0/6 {
+		t.Errorf("shares %v %v", got.ModuleShare(), got.MisalignedShare())
+	}
 	if one, err := New("x", "", recs[:1]); err != nil || one.Stats().Span != 0 || one.Stats().Records != 1 {
 		t.Errorf("one record: %+v, %v", one.Stats(), err)
+	}
+	if (Stats{}).ModuleShare() != 0 {
+		t.Error("a share of nothing")
 	}
 
 	if err := tab.CheckSites(8); err != nil {

@@ -241,6 +241,19 @@ type Stats struct {
 	Misaligned int    // records whose address is not 4 modulo 8, where functions aligned to 8 bytes put it
 }
 
+// ModuleShare is the share of records that live in modules, from 0 to 1.
+func (s Stats) ModuleShare() float64 { return share(s.ModuleRecords, s.Records) }
+
+// MisalignedShare is the share of misaligned records, from 0 to 1.
+func (s Stats) MisalignedShare() float64 { return share(s.Misaligned, s.Records) }
+
+func share(part, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(part) / float64(of)
+}
+
 // Stats counts.
 func (t *Table) Stats() Stats {
 	s := Stats{Records: t.Len(), Groups: len(t.groups)}
