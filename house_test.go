@@ -131,7 +131,6 @@ var spellers = map[string]string{
 	"kernels/vm/guest/watch.go": "the arguments of a watcher that is started",
 	"sim/axis/axis.go":          "the words that repeat a combination",
 	"experiments":               "examples of commands",
-	"internal/mutate":           "a program of its own, and what it starts",
 }
 
 // TestLibrariesSpeakNoCommandLine: what is chosen has a name, and the command line alone spells it as a flag.

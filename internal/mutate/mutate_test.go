@@ -1,210 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package mutate measures how many faults the tests of a package find. It puts
+// small faults into the package, one by one, runs the package's own tests, and
+// lists the faults that these do not notice. It changes a copy of the module and
+// never the module itself. It is all tests, since it is a tool of tests: .ci/mutate.
+package mutate
 
 import (
-	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
 	"os"
-	"path/filepath"
-	"slices"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/go/packages"
 )
 
-// module makes a module of one package, with a test that runs only half of it, and goes there.
-func module(t *testing.T) {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module m\n\ngo 1.26\n",
-		"m.go": `package m
+var (
+	count   = flag.Int("n", 100, "faults to put into each package, drawn at random; 0 for all")
+	seed    = flag.Uint64("seed", 1, "seed of the draw")
+	jobs    = flag.Int("jobs", max(1, runtime.NumCPU()/2), "faults to try side by side")
+	within  = flag.Duration("within", time.Minute, "time for a package's tests; a fault that they do not end with is found")
+	floor   = flag.Float64("floor", 90, "percent of the faults that must be found")
+	reasons = flag.String("reasons", ".ci/mutate.reasons", "file that names faults which change nothing, and why")
+)
 
-func Less(a, b int) bool { return a < b }
-
-func nothing() error { return nil }
-
-func Never(a, b int) (n int) {
-	note(a, b)
-	return a
-}
-
-func note(a, b int) {}
-
-func pick(a, b int) int {
+// TestPackages measures the packages that are named behind -args, from the module's folder.
+func TestPackages(t *testing.T) {
+	if flag.NArg() == 0 {
+		t.Skip("no package is named: .ci/mutate PACKAGE...")
+	}
+	t.Chdir("../..")
+	below, err := run(t.Context(), flag.Args())
 	switch {
-	case b == 1,
-		a == 1:
-		return 1
-	}
-	return 2
-}
-
-var table = map[string]func(int, int) bool{
-	"or":  func(a, b int) bool { return a == b || b == a || Less(min(a, b), max(b, a)) },
-	"and": func(a, b int) bool { return a == b && a == b },
-}
-`,
-		"m_plan9.go": "package m\n\nfunc never() bool { return 1 < 2 }\n",
-		"m_test.go": `package m
-
-import "testing"
-
-func TestLess(t *testing.T) {
-	if !Less(1, 2) || Less(2, 1) || nothing() != nil {
-		t.Fail()
+	case err != nil:
+		t.Fatal(err)
+	case below > 0:
+		t.Errorf("%d packages find less than %g %%", below, *floor)
 	}
 }
-`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+
+// run measures each package and prints its row; below counts the packages under the floor.
+func run(ctx context.Context, patterns []string) (below int, err error) {
+	known, err := readReasons(*reasons)
+	if err != nil {
+		return 0, err
+	}
+	packages, err := load(ctx, patterns)
+	if err != nil {
+		return 0, err
+	}
+	trees, err := copyTrees(ctx, *jobs)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		for _, tree := range trees {
+			os.RemoveAll(tree)
+		}
+	}()
+	fmt.Printf("%-28s %6s %6s %6s %6s %6s %8s\n", "package", "places", "tried", "same", "found", "late", "found %")
+	for _, p := range packages {
+		all := p.faults()
+		drawn := draw(all, *count, *seed, p.compiles)
+		if len(drawn) == 0 {
+			return below, fmt.Errorf("%s: no place for a fault", p.PkgPath)
+		}
+		if err := p.measure(ctx, drawn, trees, *within); err != nil {
+			return below, fmt.Errorf("%s: %w", p.PkgPath, err)
+		}
+		if p.report(os.Stdout, len(all), drawn, known) < *floor {
+			below++
 		}
 	}
-	t.Chdir(dir)
+	return below, nil
 }
 
-// TestFaults: each kind of fault is where it can be, and nowhere else.
-func TestFaults(t *testing.T) {
-	module(t)
-	packages, err := load(t.Context(), []string{"."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	faults := packages[0].faults()
-	var got []string
-	for _, f := range faults {
-		if !packages[0].compiles(f) {
-			t.Errorf("%s does not compile", f.key("."))
+// report prints the package's row, and below it each of the faults tried that survived and each file that was left
+// out. Found counts the late ones too, since a loop may have become endless; many of them speak for a time that is
+// too short. It answers the percentage found of the faults that change anything.
+func (p *pkg) report(out io.Writer, places int, tried []fault, reasons map[string]string) float64 {
+	same, seen, slow := 0, 0, 0
+	var left []string
+	for _, f := range tried {
+		switch key := f.key(p.dir); {
+		case f.outcome == late:
+			slow++
+			seen++
+		case f.outcome == found:
+			seen++
+		case reasons[key] != "":
+			same++
+		default:
+			left = append(left, fmt.Sprintf("%s/%s:%d: %s: %s", p.dir, f.file, f.line, f.outcome, key))
 		}
-		got = append(got, f.key("."))
-		if f.old == "a == 1" && f.covered != f.line-2 {
-			t.Errorf("coverage of line %d is asked for line %d, want that of the switch", f.line, f.covered)
+	}
+	for _, name := range p.other() {
+		left = append(left, fmt.Sprintf("%s/%s: left out: it is for another system or build tag", p.dir, name))
+	}
+	percent := 100.0
+	if n := len(tried) - same; n > 0 {
+		percent = 100 * float64(seen) / float64(n)
+	}
+	fmt.Fprintf(out, "%-28s %6d %6d %6d %6d %6d %8.1f\n", p.dir, places, len(tried), same, seen, slow, percent)
+	for _, line := range left {
+		fmt.Fprintln(out, " ", line)
+	}
+	return percent
+}
+
+// readReasons reads the faults that change nothing: a line with the fault's key, and an
+// indented line with the reason below it. A file that is not there names none.
+func readReasons(name string) (map[string]string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	reasons, key, n := map[string]string{}, "", 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		switch text := strings.TrimSpace(line); {
+		case text == "" || text[0] == '#':
+		case text == line:
+			key = text
+		case key == "":
+			return nil, fmt.Errorf("%s:%d: a reason without a fault: %s", name, n, text)
+		default:
+			reasons[key] = strings.TrimSpace(reasons[key] + " " + text)
 		}
 	}
-	want := []string{
-		"./m.go Less return: -> if true { return *new(bool) };",
-		"./m.go Less compare: a < b -> a <= b",
-		"./m.go Never return: -> if true { return };",
-		"./m.go Never drop: note(a, b) ->",
-		"./m.go Never swap: a, b -> b, a",
-		"./m.go pick return: -> if true { return *new(int) };",
-		"./m.go pick compare: b == 1 -> b != 1",
-		"./m.go pick compare: a == 1 -> a != 1",
-		"./m.go table return: -> if true { return *new(bool) };",
-		"./m.go table compare: a == b || b == a || Less(min(a, b), max(b, a)) -> " +
-			"a == b || b == a && Less(min(a, b), max(b, a))",
-		"./m.go table compare: a == b || b == a -> a == b && b == a",
-		"./m.go table compare: a == b -> a != b",
-		"./m.go table compare: b == a -> b != a",
-		"./m.go table swap: min(a, b), max(b, a) -> max(b, a), min(a, b)",
-		"./m.go table return: -> if true { return *new(bool) }; #2",
-		"./m.go table compare: a == b && a == b -> a == b || a == b",
-		"./m.go table compare: a == b -> a != b #2",
-		"./m.go table compare: a == b -> a != b #3",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestMeasure: tests fail, pass, do not end, or are not there.
-func TestMeasure(t *testing.T) {
-	module(t)
-	packages, err := load(t.Context(), []string{"."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, dir := packages[0], t.TempDir()
-	if diff := cmp.Diff([]string{"m_plan9.go"}, p.other()); diff != "" {
-		t.Error(diff)
-	}
-	if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
-		t.Fatal(err)
-	}
-	at := bytes.Index(p.src["m.go"], []byte("return a < b"))
-	puts := func(text string) fault {
-		return fault{file: "m.go", covered: 5, start: at, end: at + len("return a < b"), new: text}
-	}
-	faults := []fault{puts("return a > b"), puts("return b > a"), puts("for { }"), {file: "m.go", covered: 10}}
-	want := []outcome{found, survived, late, unreached}
-	err = p.measure(t.Context(), faults, []string{dir}, 5*time.Second)
-	if diff := cmp.Diff(want, outcomes(faults)); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
-	if err := p.measure(t.Context(), []fault{puts("return no")}, []string{dir}, 5*time.Second); err == nil {
-		t.Error("what does not compile was found")
-	}
-	if err := os.Remove(filepath.Join(dir, "m_test.go")); err != nil {
-		t.Fatal(err)
-	}
-	err = p.measure(t.Context(), faults, []string{dir}, 5*time.Second)
-	if diff := cmp.Diff([]outcome{unreached, unreached, unreached, unreached}, outcomes(faults)); diff != "" || err != nil {
-		t.Error("without tests:", diff, err)
-	}
-}
-
-func outcomes(faults []fault) (all []outcome) {
-	for _, f := range faults {
-		all = append(all, f.outcome)
-	}
-	return all
-}
-
-// TestDraw: a draw takes what was asked for, the same for the same seed, none that does not compile.
-func TestDraw(t *testing.T) {
-	all := make([]fault, 50)
-	for i := range all {
-		all[i].line = i
-	}
-	even := func(f fault) bool { return f.line%2 == 0 }
-	a, b, c := draw(all, 10, 1, even), draw(all, 10, 1, even), draw(all, 10, 2, even)
-	if len(a) != 10 || !slices.Equal(a, b) || slices.Equal(a, c) ||
-		slices.ContainsFunc(a, func(f fault) bool { return !even(f) }) {
-		t.Errorf("drawn: %v, %v and %v", a, b, c)
-	}
-	if n := len(draw(all, 0, 1, even)); n != 25 {
-		t.Errorf("%d faults of all that compile, want 25", n)
-	}
-}
-
-// TestReport: a fault that changes nothing counts neither way, tests that do not end find
-// what they do not end with, and a reason for one of two that read alike is none for the other.
-func TestReport(t *testing.T) {
-	p := pkg{&packages.Package{IgnoredFiles: []string{"p/a_plan9.go", "p/a_plan9_test.go"}}, "p", nil}
-	tried := []fault{
-		{file: "a.go", line: 1, function: "F", kind: "compare", old: "a < b", new: "a <= b", outcome: found},
-		{file: "a.go", line: 2, function: "F", kind: "drop", old: "f()", nth: 1, outcome: survived},
-		{file: "a.go", line: 3, function: "F", kind: "drop", old: "f()", nth: 2, outcome: survived},
-		{file: "a.go", line: 4, function: "F", kind: "drop", old: "g()", nth: 1, outcome: late},
-		{file: "a.go", line: 5, function: "F", kind: "drop", old: "h()", nth: 1, outcome: unreached},
-	}
-	name := filepath.Join(t.TempDir(), "reasons")
-	text := "# a comment\np/a.go F drop: f() ->\n\tf is asked twice,\n\twhich is the same\n"
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	reasons, err := readReasons(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if got := p.report(&out, 9, tried, reasons); got != 50 {
-		t.Errorf("%g %%, want 50", got)
-	}
-	want := "p                                 9      5      1      2      1     50.0\n" +
-		"  p/a.go:3: survived: p/a.go F drop: f() -> #2\n" +
-		"  p/a.go:5: no test comes here: p/a.go F drop: h() ->\n" +
-		"  p/a_plan9.go: left out: it is for another system or build tag\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
-	}
-	if err := os.WriteFile(name, []byte("\treason\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readReasons(name); err == nil {
-		t.Error("a reason without a fault was read")
-	}
+	return reasons, nil
 }
