@@ -67,14 +67,6 @@ func compare() (out []comparison, err error) {
 	return out, nil
 }
 
-// Kind tells readings from formulas.
-func (c *comparison) Kind() string {
-	if c.reading {
-		return "reading"
-	}
-	return "formula"
-}
-
 // prediction is a published time beside one that was worked out.
 type prediction struct {
 	What      string // the published case

@@ -93,9 +93,6 @@ type named struct {
 	relative bool // errors are shares of the values
 }
 
-// OffPercent is how far rows are off the line, of its value.
-func (l named) OffPercent() float64 { return 100 * l.ResidualSD }
-
 // judged is a claim of the mail put to the table.
 type judged struct {
 	Claim, Found, Test string
@@ -231,9 +228,6 @@ func (a *answer) Judged(s published.Slip) *judgedSlip {
 	}
 	return &judgedSlip{Slip: s, Prediction: r.Prediction, StatedIn: in(s.Stated.Float()), DerivedIn: in(r.Overhead)}
 }
-
-// OneOff tells whether the total is right and only what is derived from it is not.
-func (j *judgedSlip) OneOff() bool { return j.StatedIn == "outside" && j.DerivedIn == "inside" }
 
 // lines are all lines: through published rows, and through this machine's times.
 func (a *answer) lines() (out []named) {

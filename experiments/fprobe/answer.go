@@ -177,9 +177,6 @@ type largest struct {
 	First, Second effect
 }
 
-// Certain tells whether the first adds more than the second beyond doubt.
-func (l *largest) Certain() bool { return l.First.Low > l.Second.High }
-
 // Largest are those of each program; nil where it cannot be told.
 func (a *answer) Largest() (out []*largest) {
 	for _, g := range groups(a.Rows) {

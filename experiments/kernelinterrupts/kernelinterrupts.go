@@ -185,11 +185,3 @@ func (r *report) ledgers() error {
 // Batched is the number of batches; empty where there are none.
 func (s Summary) Batched() any { return results.If(s.Batches != noBatches, s.Batches) }
 func (r *Row) Batched() any    { return results.If(r.Batches != noBatches, r.Batches) }
-
-// Role says which CPU it is.
-func (r *Row) Role() string {
-	if r.Patcher {
-		return "patcher"
-	}
-	return "receiver"
-}

@@ -30,17 +30,8 @@ type (
 )
 
 // Rows are how many rows are about the fact, Agree those that say the same.
-func (f reportFact) Rows() int    { return len(f.about) }
-func (f reportFact) Agree() int   { return len(f.about) - len(f.differ) }
-func (f reportFact) Differ() bool { return len(f.differ) > 0 }
-
-// Should is what the checker would have to say.
-func (f *fact) Should() string {
-	if f.Property == "" {
-		return string(f.Verdict)
-	}
-	return string(f.Verdict) + ": " + string(f.Property)
-}
+func (f reportFact) Rows() int  { return len(f.about) }
+func (f reportFact) Agree() int { return len(f.about) - len(f.differ) }
 
 // Telling, Harmless and Silent count the rows with a mutation: those that say something of it, the safe ones of
 // them, and those that say nothing.

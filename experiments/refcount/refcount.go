@@ -66,9 +66,6 @@ type row struct {
 // Range is the time with its range, as people read it.
 func (r *row) Range() string { return experiments.Ranged(r.Spread) }
 
-// PublishedNS is the time that was published.
-func (r *row) PublishedNS() float64 { return r.Published.UpdateUS.Value * 1000 }
-
 // CPUs is how many there are.
 func (r *row) CPUs() int { return len(r.Roles) }
 

@@ -42,14 +42,6 @@ type row struct {
 	Violations uint64
 }
 
-// Kind is the round in words.
-func (r row) Kind() string {
-	if r.Wait {
-		return "membarrier and border"
-	}
-	return "membarrier"
-}
-
 // Share is the traps that found no entry.
 func (r row) Share() hardware.Share { return hardware.Share{K: int(r.Misses), N: int(r.Traps)} }
 
