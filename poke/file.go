@@ -40,6 +40,7 @@ func (e *PlanError) Error() string {
 
 // planFile is a protocol as its file says it.
 type planFile struct {
+	src      []byte
 	file     string
 	headers  map[string]header
 	sections [numSections]section
@@ -89,7 +90,7 @@ var sectionNames = []string{onceBefore: "once before", everyBatch: "every batch"
 // taken. What can run and is wrong is no business of the parser. What cannot run
 // on some instruction set only, Compile refuses there, with a *PlanError too.
 func ParseProtocol(name string, src []byte) (*Protocol, error) {
-	f := &planFile{file: name, headers: map[string]header{}}
+	f := &planFile{file: name, src: src, headers: map[string]header{}}
 	if err := f.read(src); err != nil {
 		return nil, err
 	}
@@ -101,6 +102,14 @@ func ParseProtocol(name string, src []byte) (*Protocol, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// Text is the file that the protocol was read from, nil where there was none.
+func (p *Protocol) Text() []byte {
+	if p.says == nil {
+		return nil
+	}
+	return p.says.src
 }
 
 // protocol is what the lines amount to.

@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
 	"github.com/textpoke/textpoke/check/stepper"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -61,9 +62,59 @@ func Page(ctx context.Context) (stepper.Page, error) {
 	return p, nil
 }
 
-// Case is a verdict as a page shows it.
+// Case is a verdict as a page shows it. Its plan can be edited.
 func Case(r *check.VerdictRow) stepper.Case {
-	return stepper.Case{Command: check.Command(r.Short()), Answer: r.Answer(), Trace: r.Trace}
+	c := stepper.Case{Command: check.Command(r.Short()), Answer: r.Answer(), Trace: r.Trace}
+	if r.Bug == "" {
+		p := r.Definition()
+		c.Edit = &stepper.Edit{Plan: string(p.Text()), Choices: choicesOf(r.Flags())}
+		if !p.StatesPath() {
+			c.Edit.Plan += poke.DefaultPath()
+		}
+	}
+	return c
+}
+
+// choicesOf is what flags choose beside the protocol and its defects.
+func choicesOf(flags []string) map[string][]string {
+	chosen := map[string][]string{}
+	for i := 0; i < len(flags); i++ {
+		name, value := strings.TrimPrefix(flags[i], "--"), "true"
+		if i+1 < len(flags) && !strings.HasPrefix(flags[i+1], "--") {
+			i++
+			value = flags[i]
+		}
+		if name != "protocol" && name != "plan" && name != "mutate" {
+			chosen[name] = append(chosen[name], value)
+		}
+	}
+	return chosen
+}
+
+// editedStates bounds the search for a plan that was edited in a page, in states.
+const editedStates = 300_000
+
+// Edited is the verdict on a plan that was edited in a page.
+func Edited(ctx context.Context, e stepper.Edit) (stepper.Case, error) {
+	plan, err := poke.ParseProtocol("plan", []byte(e.Plan))
+	if err != nil {
+		return stepper.Case{}, err
+	}
+	q, err := one(e.Choices)
+	if err != nil {
+		return stepper.Case{}, err
+	}
+	q.Plan, q.Protocol = plan, plan.Name
+	if err := q.Build(); err != nil {
+		return stepper.Case{}, err
+	}
+	o := options()
+	o.LimitStates = editedStates
+	r, err := q.Ask(ctx, o)
+	if err != nil {
+		return stepper.Case{}, err
+	}
+	return stepper.Case{Command: check.Command(r.Short()), Answer: r.Answer(), Trace: r.Trace}, nil
 }
 
 // one is the one question of choices.

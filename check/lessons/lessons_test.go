@@ -5,11 +5,14 @@ package lessons
 import (
 	"bytes"
 	"html/template"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/stepper"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // TestAnswers: what the lessons' paragraphs say is what is answered.
@@ -42,6 +45,59 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s: %s, with the outline %q", c.Command, c.Answer, c.Outline)
 			}
 		}
+	}
+}
+
+// TestEdited: the plan that a page offers asks what its command asks, whatever its fetch model or
+// machine is, but without the defect of --mutate; what is edited is judged, or refused by its line.
+func TestEdited(t *testing.T) {
+	offered := 0
+	for _, choices := range []axis.Choices{
+		{"arch": {"x86_64"}, "sites": {"1"}, "mutate": {"drop-sync-2"}},
+		{"arch": {"x86_64"}, "sites": {"2"}, "fetch": {"coherent"}, "preempt": {"true"}, "refs": {"shared"}},
+		{"arch": {"arm64"}, "cpus": {"busy=1,isolated=1"}, "sites": {"1"}},
+		{"arch": {"riscv64"}, "protocol": {"fence-per-write"}, "sites": {"1"}, "workload": {"once"}},
+	} {
+		asked, err := one(choices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ask(t.Context(), asked)
+		if err != nil || c.Edit == nil {
+			t.Fatalf("%s offers no plan, %v", c.Command, err)
+		}
+		offered++
+		delete(choices, "mutate")
+		plain, err := one(choices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := ask(t.Context(), plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Edited(t.Context(), *c.Edit)
+		if err != nil || got.Answer != want.Answer {
+			t.Errorf("%s: %s, want %s, %v", c.Command, got.Answer, want.Answer, err)
+		}
+		if offered > 1 {
+			continue
+		}
+		c.Edit.Plan = regexp.MustCompile(`(?m)^ *Sync 2.*\n`).ReplaceAllString(c.Edit.Plan, "")
+		if got, err := Edited(t.Context(), *c.Edit); err != nil || got.Answer != c.Answer || got.Trace == nil {
+			t.Errorf("without its line Sync 2: %s, want %s as by --mutate, %v", got.Answer, c.Answer, err)
+		}
+		c.Edit.Plan = "Sunc 2\n" + c.Edit.Plan
+		if _, err := Edited(t.Context(), *c.Edit); err == nil || !strings.HasPrefix(err.Error(), "plan:1: ") {
+			t.Errorf("a line that is none: %v", err)
+		}
+	}
+	bug, err := check.BugQuestions([]string{"unsorted-array"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ask(t.Context(), bug[0]); err != nil || c.Edit != nil {
+		t.Errorf("%s offers a plan, %v", c.Command, err)
 	}
 }
 

@@ -142,15 +142,73 @@ class Stepper {
 	}
 }
 
-document.querySelectorAll(".case").forEach(c => { if (c.querySelector(".trace")) steppers.push(new Stepper(c)); });
+// begin makes a case's stepper, where it has a trace, and colours its answer.
+function begin(c) {
+	if (c.querySelector(":scope > .trace")) steppers.push(new Stepper(c));
+	const answer = c.querySelector(".answer");
+	if (/^(UNSAFE|REFUTED)/.test(answer.textContent)) answer.classList.add("unsafe");
+	if (/^(SAFE|PROVED)/.test(answer.textContent)) answer.classList.add("safe");
+}
+
+// checker loads the checker, which is beside the page, the first time that somebody asks.
+let loaded = null;
+function checker() {
+	loaded ||= new Promise((done, failed) => {
+		const s = el("script");
+		s.src = "textpoke-checker.js";
+		s.onload = done;
+		s.onerror = () => { loaded = null; failed(new Error("textpoke-checker.js is not beside this page: .ci/checker makes it")); };
+		document.head.append(s);
+	}).then(async () => {
+		const packed = new Blob([Uint8Array.from(atob(textpokeChecker), c => c.charCodeAt(0))]);
+		const code = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+		const go = new Go();
+		go.run((await WebAssembly.instantiate(code, go.importObject)).instance);
+	});
+	return loaded;
+}
+
+class Editor {
+	constructor(root, index) {
+		this.plan = root.querySelector("textarea");
+		this.told = root.querySelector(".told");
+		this.choices = JSON.parse(root.querySelector(".choices").textContent);
+		this.link = root.querySelector(".link");
+		this.place = "#edit-" + index + "=";
+		root.querySelector("button").addEventListener("click", () => this.ask());
+		this.plan.addEventListener("input", () => this.linked());
+		if (location.hash.startsWith(this.place)) {
+			this.plan.value = decodeURIComponent(location.hash.slice(this.place.length));
+			root.open = true;
+			root.scrollIntoView();
+			this.ask();
+		}
+		this.linked();
+	}
+
+	linked() { this.link.href = this.place + encodeURIComponent(this.plan.value); }
+
+	async ask() {
+		this.told.textContent = "The checker is asked ...";
+		await new Promise(done => setTimeout(done, 50)); // so that this can be seen
+		try {
+			await checker();
+			const told = JSON.parse(textpokeCheck(JSON.stringify({Plan: this.plan.value, Choices: this.choices})));
+			if (told.wrong) throw new Error(told.wrong);
+			this.told.innerHTML = told.html;
+			begin(this.told.firstElementChild);
+		} catch (e) {
+			this.told.textContent = e.message;
+		}
+	}
+}
+
+document.querySelectorAll(".case").forEach(begin);
+document.querySelectorAll(".editor").forEach((e, i) => new Editor(e, i + 1));
 active = steppers[0] || null;
-document.querySelectorAll(".answer").forEach(a => {
-	if (/^(UNSAFE|REFUTED)/.test(a.textContent)) a.classList.add("unsafe");
-	if (/^(SAFE|PROVED)/.test(a.textContent)) a.classList.add("safe");
-});
 const keys = {ArrowRight: "forward", j: "forward", ArrowLeft: "back", k: "back", Home: "first", End: "last", p: "play"};
 document.addEventListener("keydown", e => {
-	if (!active || !keys[e.key] || e.ctrlKey || e.metaKey || e.altKey || e.target.type === "range") return;
+	if (!active || !keys[e.key] || e.ctrlKey || e.metaKey || e.altKey || /range|textarea/.test(e.target.type)) return;
 	e.preventDefault();
 	active.go(keys[e.key]);
 });

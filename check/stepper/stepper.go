@@ -41,6 +41,14 @@ type Case struct {
 	Answer  string         // in a line
 	Outline string         // of a proof, as lines; "" for none
 	Trace   *explore.Trace // nil: there is none to step
+	Edit    *Edit          // nil: there is no plan to edit
+}
+
+// Edit is a plan that readers may change, and what is asked about it beside the protocol. The page loads
+// the checker that answers when somebody asks: textpoke-checker.js beside it, which .ci/checker makes.
+type Edit struct {
+	Plan    string
+	Choices map[string][]string
 }
 
 var (
@@ -58,8 +66,8 @@ var (
 )
 
 // policy is the page's Content-Security-Policy (Level 3, section 2.3.1): its own style and
-// script, known by their hashes, and nothing else.
-var policy = fmt.Sprintf("default-src 'none'; img-src data:; script-src '%s'; style-src '%s'; base-uri 'none'; "+
+// script, known by their hashes, a script beside it, which may be WebAssembly, and nothing else.
+var policy = fmt.Sprintf("default-src 'none'; img-src data:; script-src '%s' 'self' 'wasm-unsafe-eval'; style-src '%s'; base-uri 'none'; "+
 	"form-action 'none'", hash(script), hash(style))
 
 func hash(text string) string {
@@ -103,3 +111,6 @@ func (p Page) Write(w io.Writer) error {
 	}
 	return nil
 }
+
+// Write writes the case as a page has it.
+func (c Case) Write(w io.Writer) error { return page.ExecuteTemplate(w, "case", c) }

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 )
 
 var (
@@ -101,7 +100,7 @@ func openPipe(ctx context.Context, place string) (*File, error) {
 		return follow(ctx, o.f, o.err)
 	case <-ctx.Done():
 	}
-	if w, err := os.OpenFile(place, os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+	if w, err := os.OpenFile(place, os.O_RDWR, 0); err == nil { // which waits for nobody (fifo(7))
 		if o := <-done; o.err == nil {
 			o.f.Close()
 		}
