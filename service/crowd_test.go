@@ -47,8 +47,8 @@ func TestCrowd(t *testing.T) {
 		}
 		wg.Go(func() {
 			for s.Ready() == nil {
-				if s.Unplug(t.Context(), 1) == nil {
-					_ = s.Plug(t.Context(), 1) // unless it has been closed
+				if s.Plug(t.Context(), 1, false) == nil {
+					_ = s.Plug(t.Context(), 1, true) // unless it has been closed
 				}
 				time.Sleep(time.Millisecond)
 			}

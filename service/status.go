@@ -69,11 +69,7 @@ type progress struct {
 
 // keepLast appends, and forgets what is older than the last n.
 func keepLast[T any](list []T, n int, v T) []T {
-	if len(list) >= n {
-		copy(list, list[len(list)-n+1:])
-		list = list[:n-1]
-	}
-	return append(list, v)
+	return append(list, v)[max(0, len(list)+1-n):]
 }
 
 // Stats reads the counters.

@@ -174,13 +174,13 @@ func (f *faults) fail(st poke.Step, _ int32) error {
 func (m *machine) unplugger(ctx context.Context, rng *rand.Rand) error {
 	for ctx.Err() == nil {
 		cpu := rng.IntN(3)
-		if err := m.Unplug(ctx, cpu); err != nil && !errors.Is(err, cpus.ErrLastOne) && ctx.Err() == nil {
+		if err := m.Plug(ctx, cpu, false); err != nil && !errors.Is(err, cpus.ErrLastOne) && ctx.Err() == nil {
 			return err
 		} else if err != nil {
 			continue
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(2 * time.Millisecond))))
-		if err := m.Plug(context.WithoutCancel(ctx), cpu); err != nil {
+		if err := m.Plug(context.WithoutCancel(ctx), cpu, true); err != nil {
 			return err
 		}
 	}

@@ -280,4 +280,4 @@ func (c *Coordinator) Stats() Stats {
 func (c *Coordinator) Snapshot() *Snapshot { return c.shown.snapshot() }
 
 // Clients is how many clients want something.
-func (c *Coordinator) Clients() int { return c.shown.clientsNow() }
+func (c *Coordinator) Clients() int { return int(c.shown.clients.Load()) }

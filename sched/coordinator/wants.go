@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring"
 )
@@ -145,7 +146,7 @@ func (s *Snapshot) Records() iter.Seq[int] {
 type shown struct {
 	mu      sync.Mutex
 	users   []int32
-	clients int
+	clients atomic.Int64
 	last    *Snapshot // nil where something has changed since
 }
 
@@ -160,17 +161,11 @@ func (s *shown) follow(w *wants, us []undo) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.clients = nil, len(w.clients)
+	s.last = nil
+	s.clients.Store(int64(len(w.clients)))
 	for _, rec := range all {
 		s.users[rec] = w.users[rec]
 	}
-}
-
-// clientsNow is how many clients want something.
-func (s *shown) clientsNow() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.clients
 }
 
 func (s *shown) snapshot() *Snapshot {

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package api answers HTTP for a service: JSON under /v1/, events as a stream,
+// metrics, health. openapi.json is the reference; a test holds every route and
+// every answer against it.
+//
+// A Handler exists before the machine runs and after it stopped: Ready and Drain say when, and
+// /readyz tells. A token tells who asks ([Tokens]); without tokens, only browsers' pages of this
+// very server and programs on this machine are answered. No name of a file ever comes from a
+// request.
 package api
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -300,7 +309,7 @@ func (h *Handler) allowed(rt route, r *http.Request, a *answer) error {
 
 // ServeHTTP answers a request, whatever happens in it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, id: newRequestID(), began: time.Now(), trace: traceOf(r)}
+	a := &answer{ResponseWriter: w, id: rand.Text()[:16], began: time.Now(), trace: traceOf(r)}
 	header := w.Header()
 	header.Set(requestIDHeader, a.id)
 	header.Set("Cache-Control", "no-store")

@@ -3,12 +3,12 @@
 package api
 
 import (
-	"crypto/rand"
 	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +50,6 @@ func traceOf(r *http.Request) string {
 }
 
 var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
-
-func newRequestID() string { return rand.Text()[:16] }
 
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
@@ -98,14 +96,7 @@ func (h *Handler) done(a *answer, r *http.Request) {
 // methodName is a method, unless somebody made it up: metrics and log do not grow
 // with what clients send.
 func methodName(m string) string {
-	switch m {
-	case http.MethodGet,
-		http.MethodHead,
-		http.MethodPost,
-		http.MethodPut,
-		http.MethodDelete,
-		http.MethodOptions,
-		http.MethodPatch:
+	if slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}, m) {
 		return m
 	}
 	return "other"

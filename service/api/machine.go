@@ -61,11 +61,7 @@ func (h *Handler) plug(w http.ResponseWriter, r *http.Request) error {
 		return badField("online", "is missing: true to plug in, false to unplug")
 	}
 	s := h.running.Load().service
-	change := s.Unplug
-	if *q.Online {
-		change = s.Plug
-	}
-	if err := change(r.Context(), id); err != nil {
+	if err := s.Plug(r.Context(), id, *q.Online); err != nil {
 		return err
 	}
 	all, err := s.CPUs(r.Context())

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -160,3 +161,146 @@ func (d *directory) Same(name string, f Handle) error {
 // MostFiles is how many open files a Store has at most: both locks, the head, the segment that
 // is written and the one that it replaces, and a few that are read.
 const MostFiles = 12
+
+// Errors that keep a file from being read or written although its contents are sound. The first
+// four may pass; ErrBroken says that it cannot.
+var (
+	ErrFull       = errors.New("the disk is full: make room")
+	ErrReadOnly   = errors.New("the file system is read-only: mount it for writing")
+	ErrPermission = errors.New("its owner or its mode does not let this process write it: change them")
+	ErrHandles    = errors.New("no file handles are left: raise the limit (ulimit -n, LimitNOFILE)")
+	// ErrBroken is a device that fails, or a file that is not the one that was opened. After a
+	// failed sync the contents of the disk are unknown
+	// (https://wiki.postgresql.org/wiki/Fsync_Errors): only a new start can tell.
+	ErrBroken = errors.New("it cannot be relied on any more: look at the disk, then start the server again")
+)
+
+// TroubleError says that a file could not be written or read, which is not damaged.
+type TroubleError struct {
+	File      string
+	Kind, Err error // Kind is one of the above
+}
+
+func (e *TroubleError) Error() string {
+	return fmt.Sprintf("%s: %v; what it holds is not damaged (%v)", e.File, e.Kind, e.Err)
+}
+
+// Unwrap is both.
+func (e *TroubleError) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// Passing tells whether an error is of what surrounds the file, so that the same may
+// succeed later.
+func Passing(err error) bool {
+	var t *TroubleError
+	return errors.As(err, &t) && !errors.Is(t.Kind, ErrBroken)
+}
+
+// explain says what a system's error means for a directory. Any other error only gets the file's
+// name.
+func explain(file string, err error) error {
+	if err == nil || explained(err) {
+		return err
+	}
+	if kind := errnoKind(err); kind != nil {
+		return &TroubleError{file, kind, err}
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+// explained tells whether an error says already what it means.
+func explained(err error) bool {
+	var foreign *ForeignError
+	var locked *LockedError
+	return hopeless(err) || errors.As(err, &foreign) || errors.As(err, &locked)
+}
+
+// hopeless tells whether an error is of the file, and would be everybody's.
+func hopeless(err error) bool {
+	var trouble *TroubleError
+	var damaged *DamagedError
+	return errors.As(err, &trouble) || errors.As(err, &damaged)
+}
+
+// errnoKind is the kind of an error of the system.
+func errnoKind(err error) error {
+	for _, k := range []struct{ errno, kind error }{
+		{syscall.ENOSPC, ErrFull}, {syscall.EDQUOT, ErrFull}, {syscall.EROFS, ErrReadOnly}, {syscall.EACCES, ErrPermission},
+		{syscall.EPERM, ErrPermission}, {syscall.EMFILE, ErrHandles}, {syscall.ENFILE, ErrHandles}, {syscall.EIO, ErrBroken},
+		{syscall.ESTALE, ErrBroken},
+	} {
+		if errors.Is(err, k.errno) {
+			return k.kind
+		}
+	}
+	return nil
+}
+
+// note remembers how the last transaction went, and explains why it failed.
+func (s *Store) note(err error) error {
+	if err == nil {
+		s.trouble.Store(nil)
+		return nil
+	}
+	err = explain(s.file, err)
+	if hopeless(err) {
+		s.trouble.Store(&err)
+	}
+	return err
+}
+
+// Trouble is nil while the file can be written, as far as is known: it is what the
+// last transaction failed with.
+func (s *Store) Trouble() error {
+	if err := s.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// same looks whether the directory is still there.
+func (s *Store) same() error {
+	if s.log == nil || s.log.out == nil {
+		return nil
+	}
+	return s.disk.Same(segmentName(s.log.last()), s.log.out)
+}
+
+// Check looks whether the directory is still the one that was opened, and, after a
+// transaction has failed, whether the next one can succeed.
+func (s *Store) Check(context.Context) error {
+	return s.commit(&job{do: func(tx *txn) error {
+		if err := s.same(); err != nil {
+			return s.note(err)
+		}
+		if s.Trouble() != nil {
+			tx.add(entry{Forget: &forgotten{}}) // says nothing: whether it can be written is asked
+		}
+		return nil
+	}})
+}
+
+// Fault has every transaction fail with what f returns, unless that is nil: how
+// tests fill a disk. nil takes it away.
+func (s *Store) Fault(f func() error) { s.fault.Store(&f) }
+
+// LockedError refuses a directory that somebody else has open.
+type LockedError struct{ File string }
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s: another server has it open; stop that one, or choose another directory", e.File)
+}
+
+// DamagedError refuses what is not as it was written.
+type DamagedError struct{ File, Why string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s: damaged: %s; put a copy of the whole directory back, or move it away to begin with nothing",
+		e.File, e.Why)
+}
+
+// ForeignError refuses a directory that is whole and somebody else's.
+type ForeignError struct{ File, Why string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: %s; choose another directory, or move the file away to begin with nothing", e.File, e.Why)
+}

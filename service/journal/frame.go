@@ -34,10 +34,16 @@ const maxPayload = 1 << 28
 type link [linkSize]byte
 
 // MarshalText is what a link looks like in a payload.
-func (l link) MarshalText() ([]byte, error) { return []byte(hexOf(l[:])), nil }
+func (l link) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(l[:])), nil }
 
 // UnmarshalText reads that.
-func (l *link) UnmarshalText(text []byte) error { return unhex(l[:], text) }
+func (l *link) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err == nil && copy(l[:], b) != linkSize {
+		err = fmt.Errorf("%q: want %d bytes", text, linkSize)
+	}
+	return err
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -174,14 +180,4 @@ func readAll(f Handle) ([]byte, error) {
 		err = nil
 	}
 	return b[:n], err
-}
-
-func hexOf(b []byte) string { return hex.EncodeToString(b) }
-
-func unhex(into, text []byte) error {
-	b, err := hex.DecodeString(string(text))
-	if err == nil && copy(into, b) != len(into) {
-		err = fmt.Errorf("%q: want %d bytes", text, len(into))
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,7 +56,7 @@ const runPrefix = "result-"
 
 func sha(data []byte) string {
 	sum := sha256.Sum256(data)
-	return hexOf(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // AddRun writes down that a run waits, and gives it its ID.
