@@ -36,17 +36,18 @@ type Packing struct {
 	Name  string
 	magic string
 	open  func(io.Reader) (io.Reader, error)
+	into  func(b, buffer []byte) ([]byte, error) // without a history beside the buffer; nil for a packing that needs none
 }
 
 var packings = []*Packing{
-	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }, nil},
 	// x86's filter for branches (BCJ), with which scripts/xz_wrap.sh packs, is read too.
-	{"xz", "\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, Window) }},
-	{"zstd", "\x28\xb5\x2f\xfd", openZstd},
-	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
-	{"lz4", "\x02\x21\x4c\x18", openLZ4}, // the legacy frame: lz4 -l, as the kernel's build makes it
-	{"lz4", "\x04\x22\x4d\x18", openLZ4}, // the standard frame
-	{"lzma", "\x5d\x00\x00", func(r io.Reader) (io.Reader, error) { return lzma.ReaderConfig{DictCap: Window}.NewReader(r) }},
+	{"xz", "\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, Window) }, nil},
+	{"zstd", "\x28\xb5\x2f\xfd", openZstd, zstdInto},
+	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, nil},
+	{"lz4", "\x02\x21\x4c\x18", openLZ4, nil}, // the legacy frame: lz4 -l, as the kernel's build makes it
+	{"lz4", "\x04\x22\x4d\x18", openLZ4, nil}, // the standard frame
+	{"lzma", "\x5d\x00\x00", func(r io.Reader) (io.Reader, error) { return lzma.ReaderConfig{DictCap: Window}.NewReader(r) }, nil},
 }
 
 func openZstd(r io.Reader) (io.Reader, error) {
@@ -55,6 +56,20 @@ func openZstd(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	return z.IOReadCloser(), nil
+}
+
+// zstdInto unpacks into a buffer of the data's size. The size that the build appends is no frame.
+func zstdInto(b, buffer []byte) ([]byte, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(Window), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	out, err := z.DecodeAll(b, buffer)
+	if errors.Is(err, zstd.ErrMagicMismatch) {
+		err = nil
+	}
+	return out, err
 }
 
 // Of is how a file is packed that begins with these bytes, nil if it is not.
@@ -74,6 +89,11 @@ func (p *Packing) Open(r io.Reader) (io.Reader, error) { return p.open(r) }
 // follows the stream: the kernel's build appends the size (cmd_size_append), and some
 // payloads are padded. Errors are *[inputs.ParseError] without a file's name.
 func (p *Packing) Bytes(b []byte, limit int) ([]byte, error) {
+	if n, ok := appendedSize(b); ok && n <= limit && p.into != nil {
+		if out, err := p.into(b, make([]byte, 0, n)); err == nil && len(out) == n {
+			return out, nil
+		}
+	}
 	r, err := p.open(bytes.NewReader(b))
 	if err != nil {
 		return nil, p.fail(err)
@@ -110,14 +130,19 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// likelySize is how much room what is packed takes: the size that the build appends in
-// four bytes, where that is likely.
-func likelySize(b []byte) int {
+// appendedSize is the size that the build appends in four bytes, where that is likely.
+func appendedSize(b []byte) (n int, ok bool) {
 	const most = 20 // times smaller than it was
 	if len(b) >= 4 {
-		if n := int(binary.LittleEndian.Uint32(b[len(b)-4:])); n >= len(b) && n <= most*len(b) {
-			return n
-		}
+		n = int(binary.LittleEndian.Uint32(b[len(b)-4:]))
+	}
+	return n, n >= len(b) && n <= most*len(b)
+}
+
+// likelySize is how much room what is packed takes.
+func likelySize(b []byte) int {
+	if n, ok := appendedSize(b); ok {
+		return n
 	}
 	return 6 * len(b)
 }
