@@ -86,7 +86,7 @@ func oneAnswer(t *testing.T, k *ledger.Kernel, action string, table *records.Tab
 		cfg.Buffer = sched.Buffer{Slots: slots}
 	}
 	switches, refused := Switches(&cfg)
-	compared, notes := vm.Predicted(k, []string{action}, cfg.Roles)
+	compared, notes := vm.Predicted(k, []string{action})
 	if err != nil {
 		if refused == nil || len(notes) == 0 {
 			t.Errorf("%s, %s: %v, and others answer: %v, %v", k.Name(), action, err, refused, notes)

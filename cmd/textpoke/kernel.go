@@ -225,7 +225,7 @@ func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string)
 			return fmt.Errorf("--here: %w", err)
 		}
 		var notes []string
-		predicted, notes = vm.Predicted(k.In(state), []string{h.Action}, nil)
+		predicted, notes = vm.Predicted(k.In(state), []string{h.Action})
 		for _, note := range notes {
 			fmt.Fprintln(c.streams.err, "textpoke:", note)
 		}
@@ -245,7 +245,7 @@ func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string)
 
 // predicted is what each action sends, by an image.
 func (m *measureFlags) predicted(c *common, config vm.Config, whatIf ...string) (vm.Predictions, error) {
-	predicted, notes, err := vm.Predict(config.Image, m.actions, config.CPUs, whatIf...)
+	predicted, notes, err := vm.Predict(config, whatIf...)
 	for _, note := range notes {
 		fmt.Fprintln(c.streams.err, "textpoke:", note)
 	}

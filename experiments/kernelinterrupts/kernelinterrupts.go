@@ -103,7 +103,7 @@ func compareOwn(file, kernel string) (*Answer, error) {
 			actions = append(actions, r.Action)
 		}
 	}
-	predicted, _, err := vm.Predict(kernel, actions, m.CPUs)
+	predicted, _, err := vm.Predict(vm.Config{Image: kernel, Actions: actions, CPUs: m.CPUs})
 	if err != nil {
 		return nil, err
 	}

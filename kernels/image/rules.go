@@ -216,7 +216,7 @@ var conditions = map[string]func(x *examiner, args []string) bool{
 	"leads":   func(x *examiner, args []string) bool { return x.leads(args[0], args[1], args[2:]) },
 	"through": (*examiner).through,
 	// A function's code names functions that interrupt every other CPU, at least N times: {n}.
-	"broadcasts": (*examiner).broadcasts,
+	"calls": (*examiner).calls,
 	// Another rule's answer is above 0, or one of some numbers; or it has none.
 	"value":   (*examiner).value,
 	"unknown": func(x *examiner, args []string) bool { return x.answers[args[0]].Value == "" },
@@ -278,10 +278,10 @@ func (x *examiner) through(args []string) bool {
 	return true
 }
 
-func (x *examiner) broadcasts(args []string) bool {
+func (x *examiner) calls(args []string) bool {
 	n, calls := 0, x.Calls(args[0])
-	for _, b := range broadcasts {
-		n += calls[b]
+	for _, to := range args[2:] {
+		n += calls[to]
 	}
 	x.found("n", strconv.Itoa(n))
 	return n >= whole(args[1])

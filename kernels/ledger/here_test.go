@@ -100,6 +100,10 @@ func TestHere(t *testing.T) {
 		}
 		put(t, root, map[string]string{file: string(before)})
 	}
+	put(t, root, map[string]string{"proc/modules": ""})
+	if state, err := k.Here(root); err != nil || !slices.Contains(state, "modules=none") {
+		t.Errorf("without modules: %q, %v", state, err)
+	}
 }
 
 // TestLoaded: the branches of a module are a batch of their own, and its sites of static calls are patched too, until it

@@ -54,38 +54,44 @@ func (r *Replay) load(m *image.Module) {
 			Basis: Assumed, Source: fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all",
 				m.Records, m.Name, batches)})
 	}
-	if each := r.k.Facts.value(image.ModuleSyncs); each > 0 {
-		areas := 2 // the module, and what is for its start alone
-		if r.k.since(6, 4) {
-			areas = has(m, image.Text, image.Data, image.Rodata, image.AfterInit, image.InitText, image.InitData, image.InitRodata)
+	areas := r.mech(image.ModuleAreas) > 0
+	if each := r.mech(image.ModuleSyncs); each > 0 {
+		n := 2 // what stays, and what its start needs
+		if areas {
+			n = has(m, image.Text, image.Data, image.Rodata, image.AfterInit, image.InitText, image.InitData, image.InitRodata)
 		}
-		r.sent(cpus.CoreSync, r.k.SyncRow, areas, each, r.k.Facts.code(),
-			fmt.Sprintf("instruction caches are flushed for %d areas of %s: %s", areas, m.Name,
+		r.sent(cpus.CoreSync, r.k.SyncRow, n, each, r.k.Facts.code(),
+			fmt.Sprintf("instruction caches are flushed for %d areas of %s: %s", n, m.Name,
 				r.k.Facts.Mechanisms[image.ModuleSyncs].Evidence))
 	}
-	texts, inits := has(m, image.Text, image.InitText), has(m, image.InitData, image.InitRodata)
+	texts := has(m, image.Text, image.InitText)
+	text, late, start := r.mech(image.ModuleTexts)*texts, has(m, image.AfterInit), 1
+	why := "text becomes read-only and executable, that of the start too"
 	switch {
 	case r.cached():
+		late, start = min(1, has(m, image.AfterInit, image.CallTable)), cachedFree*has(m, image.InitText)+has(m, image.InitData, image.InitRodata)
 		if texts > 0 {
-			r.flushOrMore(3*texts+2, "text is taken from the cache of executable memory, twice where some is for the start alone: "+
-				"a large page is split, each part becomes nx, rw and rox, and the page is joined again")
+			text = 3*texts + 2
 		}
-		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
-		r.flush(1+min(1, has(m, image.AfterInit, image.CallTable)),
-			"what is read-only after the start becomes so; the file's copy is unmapped before")
-		r.flush(cachedFree*has(m, image.InitText)+inits, "what was for the start is freed, after a grace period")
-	case r.areas():
-		r.flushOrMore(texts, "text becomes executable, that of the start too")
-		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
-		r.flush(1+has(m, image.AfterInit), "what is read-only after the start becomes so; the file's copy is unmapped before")
-		r.flush(has(m, image.InitText)+inits, "what was for the start is unmapped, after a grace period")
-	default:
-		r.flushOrMore(leastProtections,
-			"the protection of text, of read-only and of writable pages changes: together three to twenty were seen")
+		why = "text is taken from the cache of executable memory, twice where some is for the start alone: " +
+			"a large page is split, each part becomes nx, rw and rox, and the page is joined again"
+	case areas:
+		start = has(m, image.InitText, image.InitData, image.InitRodata)
 	}
+	if r.noModules && r.cached() && texts > 0 && len(r.loaded) == 1 {
+		r.flush(1, "a block of 2 MiB for the cache of executable memory becomes read-only and executable")
+		r.flush(1, "the block that the last module left is unmapped before")
+	}
+	r.flushOrMore(text, why)
+	r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
+	if late > 0 || r.mech(image.ModuleLate) == 0 || r.cached() && has(m, image.InitText) > 0 {
+		r.flush(1, "the file's copy is unmapped before the next change of protection")
+	}
+	r.flush(late, "what is read-only after the start becomes so")
+	r.flush(start, "what was for the start is freed, after a grace period")
 }
 
-// unload is free_module, which frees one area after the other.
+// unload is free_module, which frees one area after the other, or all that stays at once.
 func (r *Replay) unload(m *image.Module) {
 	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
 	switch {
@@ -93,10 +99,10 @@ func (r *Replay) unload(m *image.Module) {
 		r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")
 		r.flush(has(m, image.Data, image.Rodata)+min(1, has(m, image.AfterInit, image.CallTable)),
 			"other areas are unmapped, one by one")
-	case r.areas():
+	case r.mech(image.ModuleAreas) > 0:
 		r.flush(has(m, image.Text, image.Data, image.Rodata, image.AfterInit), "areas are unmapped, one by one")
 	default:
-		r.flushOrMore(1, "the module's pages are freed: once or more; no text is changed")
+		r.flush(1, "the module is unmapped")
 	}
 }
 
@@ -104,16 +110,9 @@ func (r *Replay) unload(m *image.Module) {
 // a trampoline's.
 func (r *Replay) cached() bool { return r.mech(image.TrampFlushes) >= cachedFree }
 
-// areas tells whether memory is kept by area (enum mod_mem_type, since Linux 6.4). x86's was looked at.
-func (r *Replay) areas() bool { return r.mech(image.BatchRounds) > 0 && r.k.since(6, 4) }
-
 // cachedFree is what an area of text takes that goes back to that cache: a large page is split, nx, rw, rox, and it is
 // joined again. Who sends it was counted on Linux 7.2, and on 6.12 for areas (kernel measure --callers).
 const cachedFree = 5
-
-// leastProtections is how many changes of protection a module takes at the least on other kernels: its text becomes
-// executable, its constants read-only, its data not executable (kernel/module/strict_rwx.c, Linux 6.1).
-const leastProtections = 3
 
 // has is how many of these areas a module takes.
 func has(m *image.Module, areas ...image.Area) (n int) {

@@ -31,6 +31,8 @@ type Replay struct {
 	recorded int                 // trace events that are on, and record them unless that is so
 	firstUse bool                // trampolines of the kernel's own ops are yet to be made
 	loaded   []*image.Module
+	// noModules tells that no other module is loaded, and the cache of executable memory is empty (mm/execmem.c).
+	noModules bool
 	functions
 }
 

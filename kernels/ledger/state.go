@@ -18,7 +18,7 @@ import (
 
 // StateHelp says what [Kernel.In] reads.
 const StateHelp = "KEY=on (a static key), probe=TRACEPOINT[:N] (so many probes), recording=on (of command lines), " +
-	"record-cmd=off (that option), action=ACTION (it is on)"
+	"record-cmd=off (that option), modules=none (none is loaded), action=ACTION (it is on)"
 
 // In is the kernel in a state that no image tells: tracers, keys and probes that are on or attached
 // already. Each fact is NAME=VALUE, see [StateHelp]; a wrong one fails when it is replayed.
@@ -68,6 +68,8 @@ func (r *Replay) tell(fact string) error {
 		return err
 	case name == "record-cmd" && value == "off":
 		r.silent = true
+	case name == "modules" && value == "none":
+		r.noModules = true
 	case value != "on":
 		return fmt.Errorf("value %q: want on", value)
 	case name == "recording":
@@ -174,6 +176,9 @@ func (m *machine) modules() error {
 	dir := "lib/modules/" + m.text("proc/sys/kernel/osrelease")
 	files := ModuleFiles(m.text(dir + "/modules.dep"))
 	loaded := strings.Split(m.text("proc/modules"), "\n")
+	if b, err := fs.ReadFile(m.fs, "proc/modules"); err == nil && len(b) == 0 {
+		m.tell("modules", "none")
+	}
 	for _, line := range slices.Backward(loaded) {
 		name, _, _ := strings.Cut(line, " ")
 		switch file := files[ModuleName(name)]; {

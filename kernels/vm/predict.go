@@ -11,12 +11,12 @@ import (
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
-// Predict works out from a kernel, an image or another form that [ledger.Open] takes, the
-// interrupts that each action sends a receiver: by the rows that the rules model. It leaves out
-// actions that it cannot predict, and notes say why, a line each. The roles are those of the CPUs
-// that are booted. What-ifs change the kernel's mechanisms, see [ledger.Kernel.WhatIf].
-func Predict(kernel string, actions []string, roles []cpus.Role, whatIf ...string) (p Predictions, notes []string, err error) {
-	k, err := ledger.Open(kernel)
+// Predict works out what a measurement will count, from its image or another form of a kernel that
+// [ledger.Open] takes: the interrupts that each action sends a receiver, by the rows that the rules model. It leaves
+// out actions that it cannot predict, and notes say why, a line each. What-ifs change the kernel's mechanisms, see
+// [ledger.Kernel.WhatIf].
+func Predict(c Config, whatIf ...string) (p Predictions, notes []string, err error) {
+	k, err := ledger.Open(c.Image)
 	if err == nil && k.Facts == nil {
 		_, err = k.NewReplay(nil) // says what is missing
 	}
@@ -26,15 +26,23 @@ func Predict(kernel string, actions []string, roles []cpus.Role, whatIf ...strin
 	if err != nil {
 		return nil, nil, fmt.Errorf("predict: %w", err)
 	}
-	p, notes = Predicted(k, actions, roles)
+	var state []string
+	if slices.Contains(c.CPUs, cpus.Isolated) && k.Facts.Keys[ledger.UserTracking] > 0 {
+		state = append(state, ledger.UserTracking+"=on")
+	}
+	for _, file := range c.Modules {
+		state = append(state, "action="+moduleLoad+":"+file)
+	}
+	// Tracers keep executable memory once they were on.
+	if len(c.Modules) == 0 && !slices.ContainsFunc(c.Actions, func(a string) bool { return !strings.HasPrefix(a, moduleLoad+":") }) {
+		state = append(state, "modules=none")
+	}
+	p, notes = Predicted(k.In(state), c.Actions)
 	return p, notes, nil
 }
 
-// Predicted is the same for a kernel that was opened.
-func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predictions, notes []string) {
-	if slices.Contains(roles, cpus.Isolated) && k.Facts.Keys[ledger.UserTracking] > 0 {
-		k = k.In([]string{ledger.UserTracking + "=on"})
-	}
+// Predicted is the same for a kernel that was opened, in its state.
+func Predicted(k *ledger.Kernel, actions []string) (p Predictions, notes []string) {
 	p = Predictions{}
 	for _, action := range actions {
 		r, err := k.NewReplay(k.Own)
