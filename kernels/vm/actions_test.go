@@ -61,7 +61,7 @@ func TestWhy(t *testing.T) {
 		{"instance", 47, 47, 5, ""}, {"instance", 49, 47, 5, Pages}, {"instance", 53, 47, 5, Unknown},
 		{"fentry", 17, 10, 0, Unknown}, {"fentry", 12, 11, 2, Pages},
 		{"fentry", 10, 11, 2, Shared}, {"fentry", 9, 11, 2, Unknown},
-		{"module-load:dummy.ko", 18, 6, 3, Pages}, {"module-load:dummy.ko", 27, 6, 3, Unknown},
+		{"module-load:dummy.ko", 9, 6, 3, Pages}, {"module-load:dummy.ko", 18, 6, 3, Unknown},
 		{"module-load:dummy.ko", 18, 6, 0, Unknown},
 	} {
 		s := Summary{Action: c.action, Quietest: c.quietest, Least: int(c.quietest), Most: 60, Receivers: 3,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Switched is one direction of one action.
@@ -70,25 +69,12 @@ func (s *Summary) Why() string {
 		return ""
 	case d > 0 && float64(s.Least-s.Predicted) <= s.Idle:
 		return Background
-	case d > 0 && d <= float64(s.moreFlushes()):
+	case d > 0 && d <= float64(s.Flushes):
 		return Pages
 	case d < 0 && d >= -1 && s.Most >= s.Predicted:
 		return Shared
 	}
 	return Unknown
-}
-
-// moduleFlushes is the most changes of protection that one module was seen to take: ext4 of 7.3.4, when it goes, takes
-// 20 to 23 on three kernels.
-const moduleFlushes = 23
-
-// moreFlushes is how many flushes there may be beyond the least: as many again, or what
-// modules were seen to take.
-func (s *Summary) moreFlushes() int {
-	if s.Flushes > 0 && strings.HasPrefix(s.Action, moduleLoad+":") {
-		return moduleFlushes - s.Flushes
-	}
-	return s.Flushes
 }
 
 // Verdict is how many summaries agree, how many differ for a reason that is known, and

@@ -89,8 +89,9 @@ func (p *Packing) Open(r io.Reader) (io.Reader, error) { return p.open(r) }
 // follows the stream: the kernel's build appends the size (cmd_size_append), and some
 // payloads are padded. Errors are *[inputs.ParseError] without a file's name.
 func (p *Packing) Bytes(b []byte, limit int) ([]byte, error) {
-	if n, ok := appendedSize(b); ok && n <= limit && p.into != nil {
-		if out, err := p.into(b, make([]byte, 0, n)); err == nil && len(out) == n {
+	likely, said := likelySize(b)
+	if said && likely <= limit && p.into != nil {
+		if out, err := p.into(b, make([]byte, 0, likely)); err == nil && len(out) == likely {
 			return out, nil
 		}
 	}
@@ -104,7 +105,7 @@ func (p *Packing) Bytes(b []byte, limit int) ([]byte, error) {
 	if one, ok := r.(interface{ Multistream(bool) }); ok {
 		one.Multistream(false)
 	}
-	out, err := All(r, min(likelySize(b), limit), limit)
+	out, err := All(r, min(likely, limit), limit)
 	var much tooMuch
 	if err != nil && !errors.As(err, &much) && whole(b, len(out)) {
 		err = nil
@@ -130,21 +131,16 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// appendedSize is the size that the build appends in four bytes, where that is likely.
-func appendedSize(b []byte) (n int, ok bool) {
+// likelySize is how much room what is packed takes: the size that the build appends in
+// four bytes, where that is likely and so said.
+func likelySize(b []byte) (n int, said bool) {
 	const most = 20 // times smaller than it was
 	if len(b) >= 4 {
-		n = int(binary.LittleEndian.Uint32(b[len(b)-4:]))
+		if n := int(binary.LittleEndian.Uint32(b[len(b)-4:])); n >= len(b) && n <= most*len(b) {
+			return n, true
+		}
 	}
-	return n, n >= len(b) && n <= most*len(b)
-}
-
-// likelySize is how much room what is packed takes.
-func likelySize(b []byte) int {
-	if n, ok := appendedSize(b); ok {
-		return n
-	}
-	return 6 * len(b)
+	return 6 * len(b), false
 }
 
 // whole tells whether a stream was read to its end although the reader stumbled over

@@ -197,16 +197,16 @@ func TestAll(t *testing.T) {
 func TestLikelySize(t *testing.T) {
 	for said, want := range map[uint32]int{99: 600, 100: 100, 101: 101, 2000: 2000, 2001: 600, 1 << 31: 600} {
 		b := binary.LittleEndian.AppendUint32(make([]byte, 96), said)
-		if got := likelySize(b); got != want {
+		if got, isSaid := likelySize(b); got != want || isSaid != (want != 600) {
 			t.Errorf("%d is appended to 96 bytes: %d, want %d", said, got, want)
 		}
 	}
 	for n, want := range map[int]int{3: 18, 4: 24} {
-		if got := likelySize(make([]byte, n)); got != want {
+		if got, _ := likelySize(make([]byte, n)); got != want {
 			t.Errorf("%d bytes: %d, want %d", n, got, want)
 		}
 	}
-	if got := likelySize([]byte{4, 0, 0, 0}); got != 4 {
+	if got, _ := likelySize([]byte{4, 0, 0, 0}); got != 4 {
 		t.Errorf("a size and nothing else: %d, want 4", got)
 	}
 }
