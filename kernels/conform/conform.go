@@ -162,7 +162,8 @@ func (c *checker) batch(b *record.Batch) error {
 func (c *checker) whole(b *record.Batch) {
 	for i := range b.Sites {
 		s := &b.Sites[i]
-		if insn := c.decode(s); len(s.New) > 0 && int(insn.Len) > len(s.New) && b.By != "" {
+		insn, n := c.decode(s), len(s.New)
+		if b.By != "" && n > 0 && (int(insn.Len) > n || n == 1 && insn.Kind == isa.Unknown) {
 			c.misfit(b.Steps[len(b.Steps)-1], "at %#x % x is not a whole instruction", s.Addr, s.New)
 		}
 	}

@@ -70,6 +70,21 @@ func find(t *testing.T, r *record.Recording, k record.Kind, n int) int {
 // without is the recording without a step.
 func without(r *record.Recording, i int) { r.Steps = slices.Delete(r.Steps, i, i+1) }
 
+// again is the next store to where a step stores.
+func again(r *record.Recording, i int) int {
+	at := r.Steps[i].At
+	return i + 1 + slices.IndexFunc(r.Steps[i+1:], func(s record.Step) bool { return s.Kind == record.Store && s.At == at })
+}
+
+// twice is a change: the first step of a kind stands twice.
+func twice(k record.Kind) func(*testing.T, *record.Recording) int {
+	return func(t *testing.T, r *record.Recording) int {
+		i := find(t, r, k, 0)
+		r.Steps = slices.Insert(r.Steps, i, r.Steps[i])
+		return i + 1
+	}
+}
+
 // TestRefuses: recordings with one thing changed, and which step does not fit then. In the first batch one site is
 // changed: publish, store, round, three answers, done, store, round, ...
 func TestRefuses(t *testing.T) {
@@ -150,6 +165,64 @@ func TestRefuses(t *testing.T) {
 			r.Steps = append(r.Steps, record.Step{Kind: record.Change, At: 8, Old: []byte{1}, New: []byte{2}})
 			return len(r.Steps) - 1
 		}, "no recorded store did it"},
+		"a value that was not stored": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Store, 1)
+			r.Steps[i].New[0]++
+			return again(r, i)
+		}, "a3 stands there, and a4 was stored"},
+		"a batch is lost": {x86, func(t *testing.T, r *record.Recording) int {
+			i := slices.IndexFunc(r.Steps, func(s record.Step) bool { return s.At == 0xffffffff8106b8d4 }) // of four batches' tails
+			begin, end := again(r, i), again(r, i)
+			for r.Steps[begin].Kind != record.Begin {
+				begin--
+			}
+			for r.Steps[end].Kind != record.End {
+				end++
+			}
+			r.Steps = slices.Delete(r.Steps, begin, end+1)
+			return again(r, i)
+		}, "stands there, and"},
+		"the last tail is lost": {x86, func(t *testing.T, r *record.Recording) int {
+			i := slices.IndexFunc(r.Steps, func(s record.Step) bool { return s.At == 0xffffffff810d1aef }) // jmp rel8 to nop
+			i = again(r, i)
+			without(r, i)
+			for r.Steps[i].Kind != record.End {
+				i++
+			}
+			return i
+		}, "at 0xffffffff810d1aee 66 is not a whole instruction"},
+		"two batches at a time": {x86, func(t *testing.T, r *record.Recording) int {
+			begin, end := find(t, r, record.Begin, 1), find(t, r, record.End, 1)
+			second := slices.Clone(r.Steps[begin : end+1])
+			for i := range second {
+				if second[i].Kind != record.Answer {
+					second[i].CPU++
+				}
+			}
+			r.Steps = slices.Insert(slices.Delete(r.Steps, begin, end+1), begin-1, second...)
+			return begin - 1
+		}, "CPU 0 has begun text_poke_bp_batch, and not ended it"},
+		"nothing stored": {x86, func(t *testing.T, r *record.Recording) int {
+			for range 3 {
+				without(r, find(t, r, record.Store, 0))
+			}
+			return find(t, r, record.Unpublish, 0)
+		}, "nothing was stored since the batch was published"},
+		"ends twice":      {x86, twice(record.End), "it has not begun on this CPU"},
+		"published twice": {x86, twice(record.Publish), "a batch is published already"},
+		"given up twice":  {x86, twice(record.Unpublish), "no batch is published"},
+		"goes on twice":   {x86, twice(record.Done), "the CPU waits for no round"},
+		"takes twice":     {x86, twice(record.Take), "its handler has done so already"},
+		"gives twice":     {x86, twice(record.Give), "its handler has done so already"},
+		"takes without a handler": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Take, 0)
+			r.Steps[i].CPU = 0
+			return i
+		}, "the CPU is in no handler"},
+		"the sender's own answer": {x86, func(t *testing.T, r *record.Recording) int {
+			without(r, find(t, r, record.Answer, 0)) // CPU 0's
+			return find(t, r, record.Done, 0)
+		}, "CPU 0 has not answered the round of step"},
 		"nothing": {x86, func(t *testing.T, r *record.Recording) int {
 			r.Steps = nil
 			return 0
@@ -279,6 +352,22 @@ func TestStands(t *testing.T) {
 		if want := fmt.Sprintf("%d of 3 CPUs stand still", 3-late); (got.Misfit == nil) != (late == 0) ||
 			late > 0 && !strings.Contains(got.Misfit.What, want) {
 			t.Errorf("%d late: %v", late, got.Misfit)
+		}
+	}
+}
+
+// TestStandsOnce: a CPU stands still once in a stop, and leaves it once.
+func TestStandsOnce(t *testing.T) {
+	for kind, want := range map[record.Kind]string{record.Stand: "the CPU stands still already", record.Leave: "the CPU does not stand still"} {
+		r := recorded(t, x86)
+		r.Steps = append(r.Steps, record.Step{Kind: record.Stand}, record.Step{Kind: record.Leave})
+		i := len(r.Steps)
+		if kind == record.Stand {
+			i--
+		}
+		r.Steps = slices.Insert(r.Steps, i, record.Step{Kind: kind})
+		if got, err := Check(r, nil); err != nil || got.Misfit == nil || got.Misfit.Step != i+1 || !strings.Contains(got.Misfit.What, want) {
+			t.Errorf("%s: %v, %v", kind, err, got.Misfit)
 		}
 	}
 }

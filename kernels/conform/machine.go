@@ -15,8 +15,9 @@ import (
 // instruction; the machine's text changes while it is stopped only when everybody stands still.
 func (c *checker) machine(batches []*record.Batch) error {
 	m := &machine{checker: c, synced: make([]int, c.r.CPUs), rounds: map[int]*round{}, stands: map[int]bool{},
-		trapped: map[int][]int{}, begun: map[int][]string{}, standsSeen: c.r.Watches(record.Stand),
-		breakpoints: map[uint64]*breakpoint{}, going: map[uint64]*breakpoint{}, of: map[uint64][]change{}}
+		trapped: map[int][]*handler{}, begun: map[int][]string{}, standsSeen: c.r.Watches(record.Stand),
+		breakpoints: map[uint64]*breakpoint{}, going: map[uint64]*breakpoint{}, of: map[uint64][]change{},
+		text: map[uint64]byte{}, found: map[string]int{}}
 	for _, b := range batches {
 		for n := range b.Sites {
 			s := &b.Sites[n]
@@ -39,13 +40,21 @@ type machine struct {
 	synced      []int          // by CPU: the step in which it last fetched afresh
 	rounds      map[int]*round // by sender
 	halted      bool
-	stands      map[int]bool     // by CPU
-	standsSeen  bool             // who stands still is recorded
-	trapped     map[int][]int    // by CPU: the traps whose handlers have not returned
-	begun       map[int][]string // by CPU: the functions that have begun and not returned
+	stands      map[int]bool       // by CPU
+	standsSeen  bool               // who stands still is recorded
+	trapped     map[int][]*handler // by CPU: those that have not returned
+	begun       map[int][]string   // by CPU: the functions that have begun and not returned
+	text        map[uint64]byte    // of the kernel itself: what was stored
+	found       map[string]int     // where handlers find a batch: stores since it was published there
 	breakpoints map[uint64]*breakpoint
 	going       map[uint64]*breakpoint // those that are being replaced
 	of          map[uint64][]change    // by site
+}
+
+// handler is one of a breakpoint, with its reference on the batch.
+type handler struct {
+	trap        int // its step
+	took, given bool
 }
 
 // change is one batch's change of a site.
@@ -99,7 +108,14 @@ func (m *machine) step(i int, s *record.Step) {
 	case record.Answer:
 		m.answer(i, s)
 	case record.Done:
+		if m.rounds[s.CPU] == nil {
+			m.misfit(i, "the CPU waits for no round")
+		}
 		m.goesOn(i, s)
+	case record.Publish, record.Unpublish:
+		m.publishes(i, s)
+	case record.Take, record.Give:
+		m.refers(i, s)
 	case record.Trap:
 		m.trap(i, s)
 	case record.Act, record.Pass:
@@ -112,8 +128,14 @@ func (m *machine) step(i int, s *record.Step) {
 	case record.Resume:
 		m.halted = false
 	case record.Stand:
+		if m.stands[s.CPU] {
+			m.misfit(i, "the CPU stands still already")
+		}
 		m.stands[s.CPU] = true
 	case record.Leave:
+		if !m.stands[s.CPU] {
+			m.misfit(i, "the CPU does not stand still")
+		}
 		delete(m.stands, s.CPU)
 		m.halted = m.halted && len(m.stands) > 0 // once all have left the stop is over, whenever its task goes on
 		m.synced[s.CPU] = i
@@ -138,9 +160,15 @@ func (m *machine) move(s *record.Step) {
 }
 
 // encloses is a function that begins or returns. One that begins again on its CPU has lost its end, and with it what
-// its batch should have done.
+// its batch should have done. Locks keep two tasks from patching at a time (text_mutex, and ftrace_lock where
+// arch_ftrace_update_code begins a batch, Linux 6.1 to 7.3).
 func (m *machine) encloses(i int, s *record.Step) {
 	n := slices.Index(m.begun[s.CPU], s.Name)
+	for cpu := range m.r.CPUs {
+		if b := m.begun[cpu]; s.Kind == record.Begin && cpu != s.CPU && len(b) > 0 {
+			m.misfit(i, "CPU %d has begun %s, and not ended it", cpu, b[len(b)-1])
+		}
+	}
 	switch {
 	case s.Kind == record.Begin && n >= 0:
 		m.misfit(i, "it has begun before on this CPU, and its end is not recorded")
@@ -148,13 +176,55 @@ func (m *machine) encloses(i int, s *record.Step) {
 		m.begun[s.CPU] = append(m.begun[s.CPU], s.Name)
 	case n >= 0:
 		m.begun[s.CPU] = slices.Delete(m.begun[s.CPU], n, n+1)
+	default:
+		m.misfit(i, "it has not begun on this CPU")
+	}
+}
+
+// publishes is a patcher that has handlers find its batch, or find it no more.
+func (m *machine) publishes(i int, s *record.Step) {
+	stores, found := m.found[s.Name]
+	switch {
+	case s.Kind == record.Publish && found:
+		m.misfit(i, "a batch is published already")
+	case s.Kind == record.Publish:
+		m.found[s.Name] = 0
+	case !found:
+		m.misfit(i, "no batch is published")
+	case stores == 0:
+		m.misfit(i, "nothing was stored since the batch was published")
+	}
+	if s.Kind == record.Unpublish {
+		delete(m.found, s.Name)
+	}
+}
+
+// handler is the innermost one that a CPU is in; nil for none.
+func (m *machine) handler(cpu int) *handler {
+	if n := len(m.trapped[cpu]); n > 0 {
+		return m.trapped[cpu][n-1]
+	}
+	return nil
+}
+
+// refers is a handler that takes its reference, or gives it back. Where two CPUs store to the count at a time, one step
+// of the two is not seen.
+func (m *machine) refers(i int, s *record.Step) {
+	t := m.handler(s.CPU)
+	switch {
+	case t == nil:
+		m.misfit(i, "the CPU is in no handler")
+	case t.given || t.took && s.Kind == record.Take:
+		m.misfit(i, "its handler has done so already")
+	default:
+		t.took, t.given = true, s.Kind == record.Give
 	}
 }
 
 // trap is a CPU that has run into a breakpoint. Of a place that no batch changes nothing is known.
 func (m *machine) trap(i int, s *record.Step) {
 	m.Traps++
-	m.trapped[s.CPU] = append(m.trapped[s.CPU], i)
+	m.trapped[s.CPU] = append(m.trapped[s.CPU], &handler{trap: i})
 	b, of := m.breakpoints[s.At], m.of[s.At]
 	switch {
 	case b == nil && len(of) > 0 && !m.traps(of[0].site.Old):
@@ -178,6 +248,18 @@ func (m *machine) store(i int, s *record.Step) {
 	}
 	if n := len(m.stands); m.halted && m.standsSeen && n < m.r.CPUs {
 		m.misfit(i, "the machine is stopped, and %d of %d CPUs stand still", n, m.r.CPUs)
+	}
+	for name := range m.found {
+		m.found[name]++
+	}
+	for n, b := range s.Old {
+		at := s.At + uint64(n)
+		if was, known := m.text[at]; known && was != b {
+			m.misfit(i, "at %#x %02x stands there, and %02x was stored", at, b, was)
+		}
+		if m.r.Text.Has(at, 1) {
+			m.text[at] = s.New[n]
+		}
 	}
 	if m.traps(s.New) {
 		m.breakpoints[s.At] = &breakpoint{stands: true}
@@ -203,7 +285,8 @@ func (m *machine) answer(i int, s *record.Step) {
 	m.misfit(i, "it answers a round that nobody has sent, or twice")
 }
 
-// goesOn is the sender of a round that waits no more.
+// goesOn is the sender of a round that waits no more. Where sites are no words it is on_each_cpu's, which answers
+// itself, too (kernel/smp.c, Linux 6.1 to 7.3).
 func (m *machine) goesOn(i int, s *record.Step) {
 	r := m.rounds[s.CPU]
 	delete(m.rounds, s.CPU)
@@ -211,7 +294,7 @@ func (m *machine) goesOn(i int, s *record.Step) {
 		return
 	}
 	for cpu, answered := range r.answered {
-		if !answered && cpu != r.sender {
+		if !answered && (cpu != r.sender || !m.r.Words()) {
 			m.misfit(i, "CPU %d has not answered the round of step %d", cpu, r.step+1)
 			return
 		}
@@ -220,13 +303,13 @@ func (m *machine) goesOn(i int, s *record.Step) {
 
 // handled is a CPU that a breakpoint's handler lets go on: as the new instruction where it knows the breakpoint.
 func (m *machine) handled(i int, s *record.Step) {
-	n := len(m.trapped[s.CPU]) - 1
-	if n < 0 {
+	t := m.handler(s.CPU)
+	if t == nil {
 		m.misfit(i, "the CPU has run into no breakpoint")
 		return
 	}
-	trap := m.trapped[s.CPU][n]
-	m.trapped[s.CPU] = m.trapped[s.CPU][:n]
+	trap := t.trap
+	m.trapped[s.CPU] = m.trapped[s.CPU][:len(m.trapped[s.CPU])-1]
 	at, loose := m.r.Steps[trap].At, false
 	for _, c := range m.of[at] {
 		steps := c.b.Steps

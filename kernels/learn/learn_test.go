@@ -121,8 +121,8 @@ func batch(tails bool) *record.Recording {
 		r.Steps = append(r.Steps, record.Step{Kind: record.Store, At: at, Old: []byte{old}, New: []byte{now}})
 	}
 	round := func() {
-		r.Steps = append(r.Steps, record.Step{Kind: record.Round, Name: "f"}, record.Step{CPU: 1, Kind: record.Answer, Name: "f"},
-			record.Step{Kind: record.Done})
+		r.Steps = append(r.Steps, record.Step{Kind: record.Round, Name: "f"}, record.Step{Kind: record.Answer, Name: "f"},
+			record.Step{CPU: 1, Kind: record.Answer, Name: "f"}, record.Step{Kind: record.Done})
 	}
 	for _, long := range []bool{true, tails} {
 		r.Steps = append(r.Steps, record.Step{Kind: record.Begin, Name: "b"}, record.Step{Kind: record.Publish})
@@ -136,7 +136,7 @@ func batch(tails bool) *record.Recording {
 			round()
 		}
 		for _, at := range []uint64{64, 128} {
-			store(at, 0xcc, map[bool]byte{true: 0xeb, false: 0xf4}[long])
+			store(at, 0xcc, map[bool]byte{true: 0xeb, false: 0xc3}[long])
 		}
 		round()
 		r.Steps = append(r.Steps, record.Step{Kind: record.Unpublish}, record.Step{Kind: record.End, Name: "b"})
