@@ -65,7 +65,9 @@ const (
 type builder struct {
 	Config
 	Built
-	arch Arch
+	arch    Arch
+	patches [][]byte // their texts
+	parts   []fragment
 }
 
 func (b *builder) path(elem ...string) string {
@@ -94,6 +96,9 @@ func Build(ctx context.Context, c Config) (*Built, error) {
 	}
 	c.Jobs = max(1, c.Jobs)
 	b := &builder{Config: c, arch: arch}
+	if err := b.read(); err != nil {
+		return nil, err
+	}
 	for _, dir := range []string{c.Out, b.path("objects")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("build: %w", err)
@@ -113,6 +118,19 @@ func Build(ctx context.Context, c Config) (*Built, error) {
 		return nil, err
 	}
 	return &b.Built, nil
+}
+
+// read reads patches and configurations, before anything is made or unpacked.
+func (b *builder) read() (err error) {
+	for _, name := range b.Patches {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("patch: %w", err)
+		}
+		b.patches = append(b.patches, text)
+	}
+	b.parts, err = b.configurations()
+	return err
 }
 
 // compile builds the image and the modules.

@@ -82,7 +82,7 @@ func TestBuild(t *testing.T) {
 		"two.patch":    "--- a/two.c\n+++ b/two.c\n@@ -1 +1 @@\n-two\n+three\n",
 		"broken.patch": "--- a/one.c\n+++ b/one.c\n@@ -1 +1 @@\n-one\n+error\n",
 		"other.patch":  "--- a/one.c\n+++ b/one.c\n@@ -1 +1 @@\n-nothing of the kind\n+two\n",
-		"nowhere":      "CONFIG_NOWHERE=y\n",
+		"nowhere":      "CONFIG_NOWHERE=y\nCONFIG_AND_NOWHERE=y\n",
 	})
 	text := func(name string) string { return filepath.Join(texts, name) }
 	c := Config{Source: source, Arch: arch.Name, Out: filepath.Join(t.TempDir(), "out"), Jobs: 1}
@@ -98,7 +98,7 @@ func TestBuild(t *testing.T) {
 		{name: "does not apply", patches: []string{text("two.patch"), text("other.patch")}, fails: "Hunk #1 FAILED at 1"},
 		{name: "still patched", patches: []string{text("two.patch")}, image: "one\nthree\n", compiled: "one\ntwo\ntwo\none\n"},
 		{name: "plain", image: "one\ntwo\n", compiled: "one\ntwo\ntwo\none\ntwo\n"},
-		{name: "option", fragments: []string{text("nowhere")}, fails: "CONFIG_NOWHERE=y is not to be had"},
+		{name: "option", fragments: []string{text("nowhere")}, fails: "CONFIG_AND_NOWHERE=y, CONFIG_NOWHERE=y is not to be had"},
 		{name: "no fragment", fragments: []string{"lokdep"}, fails: "lockdep"},
 	}
 	for _, s := range steps {
@@ -139,6 +139,25 @@ func TestBuild(t *testing.T) {
 	c.Out = t.TempDir()
 	if _, err := Build(context.Background(), c); err == nil || !strings.Contains(err.Error(), "no Kconfig") {
 		t.Errorf("no source: %v", err)
+	}
+}
+
+// TestUnread: a patch or a configuration that cannot be read is told before anything is made; a tree may be named from here.
+func TestUnread(t *testing.T) {
+	source, arch := tree(t), mustArch(t)
+	t.Chdir(filepath.Dir(source))
+	c := Config{Source: filepath.Base(source), Arch: arch.Name, Out: filepath.Join(t.TempDir(), "out")}
+	for _, c := range []Config{{Patches: []string{"no.patch"}}, {Fragments: []string{"no.config"}}} {
+		c.Source, c.Arch, c.Out = filepath.Base(source), arch.Name, filepath.Join(t.TempDir(), "out")
+		if _, err := Build(context.Background(), c); err == nil || !strings.Contains(err.Error(), "no such file") {
+			t.Errorf("%v", err)
+		}
+		if _, err := os.Stat(c.Out); err == nil {
+			t.Error("the folder was made")
+		}
+	}
+	if _, err := Build(context.Background(), c); err != nil {
+		t.Error(err)
 	}
 }
 

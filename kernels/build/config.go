@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/spelling"
@@ -28,8 +29,8 @@ type fragment struct {
 // Fragments are the names of the parts that are added by name.
 func Fragments() []string { return []string{"lockdep", "selftests"} }
 
-// parts are the fragments of a build: ours, and those that are asked for, by file or by name.
-func (b *builder) parts() (all []fragment, err error) {
+// configurations are the fragments of a build: ours, and those that are asked for, by file or by name.
+func (b *builder) configurations() (all []fragment, err error) {
 	for _, name := range []string{"base", b.arch.Name} {
 		text, err := fragments.ReadFile(path.Join("config", name+".config"))
 		if err != nil {
@@ -52,12 +53,8 @@ func (b *builder) parts() (all []fragment, err error) {
 // configure writes the configuration. What a release does not know of our own fragments is left
 // out and told; what somebody asked for must be had.
 func (b *builder) configure(ctx context.Context) error {
-	parts, err := b.parts()
-	if err != nil {
-		return err
-	}
 	var all []byte
-	for _, p := range parts {
+	for _, p := range b.parts {
 		all = append(append(all, p.text...), '\n')
 	}
 	if err := b.choose(ctx, all); err != nil {
@@ -68,17 +65,18 @@ func (b *builder) configure(ctx context.Context) error {
 		return err
 	}
 	have := options(got)
-	for _, p := range parts {
+	for _, p := range b.parts {
+		var not []string
 		for option, value := range options(p.text) {
-			switch {
-			case have[option] == value || value == "n" && have[option] == "":
-			case p.must:
-				return fmt.Errorf("configuration %s: %s=%s is not to be had of %s for %s", p.name, option, value, b.Config.Source,
-					b.arch.Name)
-			default:
-				b.Left = append(b.Left, option+"="+value)
+			if have[option] != value && (value != "n" || have[option] != "") {
+				not = append(not, option+"="+value)
 			}
 		}
+		if slices.Sort(not); p.must && len(not) > 0 {
+			return fmt.Errorf("configuration %s: %s is not to be had of %s for %s", p.name, strings.Join(not, ", "),
+				b.Config.Source, b.arch.Name)
+		}
+		b.Left = append(b.Left, not...)
 	}
 	return nil
 }

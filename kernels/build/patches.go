@@ -19,15 +19,7 @@ func (b *builder) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var want [][]byte
-	for _, name := range b.Patches {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("patch: %w", err)
-		}
-		want = append(want, text)
-	}
-	same := 0
+	want, same := b.patches, 0
 	for ; same < min(len(in), len(want)); same++ {
 		if text, err := os.ReadFile(in[same]); err != nil || !bytes.Equal(text, want[same]) {
 			break

@@ -44,7 +44,10 @@ func (b *builder) unpack(ctx context.Context) error {
 
 // tree is the folder of a copy of the source's tree below temp.
 func (b *builder) tree(ctx context.Context, temp string) (string, error) {
-	name := b.Config.Source
+	name, err := filepath.Abs(b.Config.Source)
+	if err != nil {
+		return "", err
+	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -54,9 +57,10 @@ func (b *builder) tree(ctx context.Context, temp string) (string, error) {
 		return b.fromPackage(ctx, name, temp)
 	case err == nil:
 		return b.fromArchive(ctx, name, temp)
-	case strings.ContainsRune(name, filepath.Separator):
+	case strings.ContainsRune(b.Config.Source, filepath.Separator):
 		return "", err
 	}
+	name = b.Config.Source
 	if found, _ := filepath.Glob(filepath.Join(sourcesDir, name+".tar.*")); len(found) > 0 {
 		return b.fromArchive(ctx, found[0], temp)
 	}
@@ -72,10 +76,6 @@ func (b *builder) tree(ctx context.Context, temp string) (string, error) {
 
 // fromPackage unpacks a Debian package, which holds an archive.
 func (b *builder) fromPackage(ctx context.Context, deb, temp string) (string, error) {
-	deb, err := filepath.Abs(deb)
-	if err != nil {
-		return "", err
-	}
 	files := filepath.Join(temp, "package")
 	if err := b.run(ctx, temp, "dpkg-deb", "-x", deb, files); err != nil {
 		return "", err
@@ -89,10 +89,6 @@ func (b *builder) fromPackage(ctx context.Context, deb, temp string) (string, er
 
 // fromArchive unpacks an archive, which holds one folder.
 func (b *builder) fromArchive(ctx context.Context, archive, temp string) (string, error) {
-	archive, err := filepath.Abs(archive)
-	if err != nil {
-		return "", err
-	}
 	files := filepath.Join(temp, "archive")
 	if err := os.Mkdir(files, 0o755); err != nil {
 		return "", err
