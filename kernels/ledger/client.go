@@ -283,10 +283,7 @@ func doUprobes(a *asked, on bool) error {
 func (r *Replay) uprobes(b uprobes.Behaviour, insn uprobes.Insn, sites, processes int, on bool) {
 	cost := b.Cost(sites, processes)
 	if r.k.Facts.value(uprobeBatched) > 0 {
-		together := b.Cost(min(1, sites), processes)
-		if cost.FirstHit = together.FirstHit; b.Restores {
-			cost.Disable = together.Disable
-		}
+		cost.FirstHit = b.Cost(min(1, sites), processes).FirstHit
 	}
 	const each = uprobes.Rounds
 	r.in("uprobe", func() {

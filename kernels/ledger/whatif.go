@@ -24,8 +24,8 @@ type change struct {
 	doc     string
 }
 
-// uprobeBatched is a mechanism that no code shows yet: 1 where all sites of a process become calls
-// together.
+// uprobeBatched is a mechanism that no code shows yet: 1 where all probed sites of a process become calls when one is first
+// hit.
 const uprobeBatched = "uprobe-batched"
 
 // changes are all of them. The rule that one changes asks for its mechanism.
@@ -37,7 +37,7 @@ var changes = []change{
 	{"detach", image.DirectCuts, map[string]int{image.SkipBatched: 1}, "",
 		"batched", "programs that go are patched out of all BPF trampolines in batches"},
 	{"uprobes", image.UprobeCalls, map[string]int{uprobeBatched: 1}, "",
-		"batched", "all sites of a process are changed together"},
+		"batched", "all probed sites of a process become calls at the first hit of one"},
 }
 
 // WhatIfHelp says what [Kernel.WhatIf] reads.

@@ -52,7 +52,7 @@ func TestWhatIf(t *testing.T) {
 		{"detach=batched", "tracing-multi:1000", false, "bpf-image trampoline", 3000, 3 * 4},
 		{"detach=batched,vector=dynamic", "tracing-multi:1000", false, "bpf-image trampoline", 3000, 3},
 		{"uprobes=batched", "uprobe:40xnop10@3", true, "uprobe sync", 3 * 40 * 3, 3 * 3},
-		{"uprobes=batched", "uprobe:40xnop10@3", false, "uprobe sync", 3 * 40 * 3, 3 * 3},
+		{"uprobes=batched", "uprobe:40xnop10@3", false, "uprobe sync", 3 * 40 * 3, 3 * 40 * 3},
 	} {
 		other, err := k.WhatIf(strings.Split(c.whatIf, ","))
 		if err != nil {
