@@ -23,7 +23,7 @@ func recorded(t *testing.T, name string) *record.Recording {
 	return r
 }
 
-const x86, riscv = "x86_64-6.1-vfs", "riscv64-7.2-vfs"
+const x86, riscv, stopped = "x86_64-6.1-vfs", "riscv64-7.2-vfs", "riscv64-6.12-vfs"
 
 // TestConforms: recorded kernels do what their protocols say. An x86 kernel stores three times to each site, sends
 // three rounds a batch, and all three CPUs answer each (text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 6.1); a
@@ -50,6 +50,14 @@ func TestConforms(t *testing.T) {
 	}
 	if literals != 2*78 || got.Stores != got.Sites+literals || got.Rounds != literals+got.Batches {
 		t.Errorf("%+v, %d literals", got, literals)
+	}
+	// Sites of two instructions change in a stopped machine (ftrace_make_call, arch/riscv/kernel/ftrace.c, Linux 6.12), those of
+	// keys one by one beside it, with a round behind each key's.
+	if got, err = Check(recorded(t, stopped), nil); err != nil || got.Misfit != nil {
+		t.Fatalf("%v, %v", err, got.Misfit)
+	}
+	if got.Stores != got.Sites || got.Batches != 2+got.Rounds || got.ExtraRounds+got.ExtraHalts+got.SkippedRounds > 0 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -316,6 +324,17 @@ func TestRefuses(t *testing.T) {
 			r.Steps = slices.Insert(slices.Delete(r.Steps, i, i+1), i+3, literal)
 			return i + 2
 		}, "the plan has Write literal"},
+		"not stopped": {stopped, func(t *testing.T, r *record.Recording) int {
+			r.Steps = slices.DeleteFunc(r.Steps, func(s record.Step) bool {
+				return slices.Contains([]record.Kind{record.Halt, record.Stand, record.Leave, record.Resume}, s.Kind)
+			})
+			return find(t, r, record.Begin, 0) + 1
+		}, "the plan has StopMachine here"},
+		"no round behind a key": {stopped, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Round, 5)
+			r.Steps = r.Steps[:i]
+			return i
+		}, "the plan's step Sync 2 is missing before it"},
 		"no round at the end": {riscv, func(t *testing.T, r *record.Recording) int {
 			i := find(t, r, record.End, 0)
 			r.Steps = slices.Delete(r.Steps, i-2, i)

@@ -35,7 +35,7 @@ var others = map[record.Kind]string{record.Round: sync, record.Publish: publish,
 // tokens are a batch's steps. trap is a breakpoint's bytes. ok is false where a store is about no site: a later one took
 // its place.
 func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token, ok bool) {
-	trapped := map[int]bool{}
+	trapped, stored := map[int]bool{}, map[int]bool{}
 	for _, i := range b.Steps {
 		s := &r.Steps[i]
 		if does, ok := others[s.Kind]; ok {
@@ -46,10 +46,16 @@ func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token, ok 
 		if s.Kind != record.Store {
 			continue
 		}
-		site := slices.IndexFunc(b.Sites, func(t record.Site) bool { return within(&t, s.At) || within(t.Literal, s.At) })
+		site := -1 // of one that changes twice, in a stopped machine, the second follows the first
+		for n := range b.Sites {
+			if t := &b.Sites[n]; (within(t, s.At) || within(t.Literal, s.At)) && (site < 0 || stored[site] && !stored[n]) {
+				site = n
+			}
+		}
 		if site < 0 {
 			return nil, false
 		}
+		stored[site] = true
 		t := token{word, site}
 		switch of := &b.Sites[site]; {
 		case within(of.Literal, s.At):

@@ -162,6 +162,9 @@ func (l *learner) write(r *record.Recording, main *sight) []byte {
 		fmt.Fprintf(&b, "batching: buffered\n")
 		before, batch = nil, main.before
 	}
+	if r.Words() && slices.Contains(l.sizes, 2*l.arch.Traits().FetchLen) {
+		fmt.Fprintf(&b, "layout:   pair\n")
+	}
 	w := writer{l: l, main: main, out: &b, fenced: len(r.Fences) > 0}
 	w.section("once before", before)
 	fmt.Fprint(&b, "\nevery batch:\n")

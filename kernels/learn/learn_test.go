@@ -29,7 +29,8 @@ func has(notes []string, what string) bool {
 // TestLearned: what is learned of two kernels makes the steps of the protocols that are shipped for them, and the
 // recordings conform to it.
 func TestLearned(t *testing.T) {
-	for name, protocol := range map[string]string{"x86_64-6.1-vfs": "breakpoint", "riscv64-7.2-vfs": "native"} {
+	for name, protocol := range map[string]string{"x86_64-6.1-vfs": "breakpoint", "riscv64-7.2-vfs": "native",
+		"riscv64-6.12-vfs": "stop-machine"} {
 		r := recorded(t, name)
 		l, err := Plan([]*record.Recording{r, r})
 		if err != nil {

@@ -43,8 +43,11 @@ func (s *Step) Fresh() bool {
 // literalLen is how long a literal is; no instruction is so long where there are literals.
 const literalLen = 8
 
-// literal tells whether a step stores a literal of an architecture that has words for sites.
-func literal(s *Step, words bool) bool { return words && s.Kind == Store && len(s.New) == literalLen }
+// literals tells whether eight bytes in a batch are a literal. In a stopped machine they are a site of two instructions
+// (riscv64, Linux 6.10 to 6.15).
+func (c *cutter) literals(b *Batch) bool {
+	return c.words && (len(b.Steps) == 0 || c.r.Steps[b.Steps[0]].Kind != Halt)
+}
 
 // cutter makes batches of steps.
 type cutter struct {
@@ -109,7 +112,7 @@ func (c *cutter) step(i int, s *Step) {
 		if !s.Fresh() {
 			b := c.of(s)
 			b.Steps = append(b.Steps, i)
-			b.store(s, c.words)
+			b.store(s, c.words, c.literals(b))
 		}
 	case Round, Publish, Unpublish:
 		if n := len(c.open[s.CPU]); n > 0 {
@@ -147,7 +150,7 @@ func (c *cutter) end(cpu int) {
 	n := len(c.open[cpu]) - 1
 	b := c.open[cpu][n]
 	for i, s := range b.Sites {
-		if c.words && len(s.New) == literalLen { // that alone has changed
+		if c.literals(b) && len(s.New) == literalLen { // that alone has changed
 			b.Sites[i] = Site{Addr: s.Addr, Literal: &s}
 		}
 	}
@@ -162,8 +165,9 @@ func (b *Batch) near(s *Step) bool {
 }
 
 // store takes a store to one of the batch's sites, or to another one.
-func (b *Batch) store(s *Step, words bool) {
+func (b *Batch) store(s *Step, words, literals bool) {
 	last := len(b.Sites) - 1
+	literal := literals && len(s.New) == literalLen
 	for i := last; i >= 0; i-- {
 		t := &b.Sites[i]
 		end := t.Addr + uint64(len(t.New))
@@ -173,14 +177,14 @@ func (b *Batch) store(s *Step, words bool) {
 		case !words && (s.At >= t.Addr && s.At < end || behind):
 			t.put(s)
 			return
-		case literal(s, words) && t.Literal == nil && s.At < t.Addr && t.Addr <= s.At+2*literalLen:
+		case literal && t.Literal == nil && s.At < t.Addr && t.Addr <= s.At+2*literalLen:
 			t.Literal = &Site{Addr: s.At, Old: s.Old, New: s.New}
 			return
 		}
 	}
 	site := Site{Addr: s.At, Old: bytes.Clone(s.Old), New: bytes.Clone(s.New), first: b.rounds}
-	if last >= 0 && words && len(b.Sites[last].New) == literalLen && b.Sites[last].Addr+2*literalLen >= s.At &&
-		b.Sites[last].Addr < s.At && !literal(s, words) {
+	if last >= 0 && literals && len(b.Sites[last].New) == literalLen && b.Sites[last].Addr+2*literalLen >= s.At &&
+		b.Sites[last].Addr < s.At && !literal {
 		l := b.Sites[last]
 		site.Literal = &l
 		b.Sites[last] = site
