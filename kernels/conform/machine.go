@@ -276,8 +276,8 @@ func (m *machine) answer(i int, s *record.Step) {
 	if len(m.trapped[s.CPU]) > 0 { // it holds interrupts back
 		m.misfit(i, "the CPU is in the handler of a breakpoint")
 	}
-	for cpu := range m.r.CPUs {
-		if r := m.rounds[cpu]; r != nil && r.name == s.Name && !r.answered[s.CPU] {
+	for n := range m.r.CPUs { // its own round first
+		if r := m.rounds[(s.CPU+n)%m.r.CPUs]; r != nil && r.name == s.Name && !r.answered[s.CPU] {
 			r.answered[s.CPU] = true
 			return
 		}
