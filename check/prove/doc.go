@@ -9,4 +9,6 @@
 //   - close.go goes through the views until no step leads to another one.
 //   - smt.go writes that no step leads out of the views, of all CPUs and all sites at
 //     once, as files for solvers that others wrote, and asks these.
+//   - coq.go writes the views and the steps as data for Coq, beside a proof written by
+//     hand that they are enough for any CPUs and sites.
 package prove

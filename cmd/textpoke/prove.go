@@ -35,10 +35,10 @@ var proveAxes = func() (t axis.Table[check.Question]) {
 
 // proveFlags is the flags of prove.
 type proveFlags struct {
-	smt, solver string
-	limitTime   time.Duration
-	cutoff      bool
-	explain     bool
+	smt, coq, solver string
+	limitTime        time.Duration
+	cutoff           bool
+	explain          bool
 }
 
 func proveCommand(c *common) *cobra.Command {
@@ -51,6 +51,7 @@ func proveCommand(c *common) *cobra.Command {
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))
 	add(cmd, choice.Text(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each"),
+		choice.Text(&p.coq, "coq", "", "write the proof into this `directory`, as files that coqc checks"),
 		choice.One(&p.solver, "solver", "z3", "who checks them, or none, which leaves it to the views", choice.OneOf(prove.Solvers)),
 		choice.Flag(&p.explain, "explain", "print the proof as an outline: the steps, and the invariant in sentences"),
 		choice.Flag(&p.cutoff, "cutoff", "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree"),
@@ -113,38 +114,58 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 	if err == nil && p.cutoff {
 		err = row.Second(ctx, p.options())
 	}
-	if err != nil || p.smt == "" || row.Views() == 0 {
+	if err != nil || row.Views() == 0 {
 		return row, err
 	}
-	dir := p.smt
+	name := ""
 	if several {
-		name := fmt.Sprintf("%s-%s-%s-%s", q.Arch.Traits().Name, q.Protocol, q.Fetch, q.Refs)
+		name = fmt.Sprintf("%s-%s-%s-%s", q.Arch.Traits().Name, q.Protocol, q.Fetch, q.Refs)
 		if q.Mutation != "" {
 			name += "-" + q.Mutation
 		}
-		dir = filepath.Join(dir, name)
 	}
-	for _, form := range []struct {
-		dir        string
-		quantified bool
-	}{{dir, false}, {filepath.Join(dir, "quantified"), true}} {
-		if err := os.MkdirAll(form.dir, 0o777); err != nil {
+	if p.smt != "" {
+		if err := writeTexts(filepath.Join(p.smt, name), obligations(row)); err != nil {
 			return nil, err
 		}
-		list := row.Proof.Obligations(form.quantified)
-		row.Obligations = len(list)
-		for _, o := range list {
-			for name, goal := range map[string]bool{o.Name + ".smt2": true, o.Name + ".vacuous.smt2": false} {
-				if err := files.Write(filepath.Join(form.dir, name), 0o666, func(w io.Writer) error {
-					_, err := io.WriteString(w, o.Text(goal))
-					return err
-				}); err != nil {
-					return nil, err
-				}
-			}
+	}
+	if p.coq != "" {
+		if err := writeTexts(filepath.Join(p.coq, name), row.Coq()); err != nil {
+			return nil, err
 		}
 	}
 	return row, nil
+}
+
+// obligations are a proof's files for solvers, by their names.
+func obligations(row *prove.Row) map[string]string {
+	texts := map[string]string{}
+	for dir, quantified := range map[string]bool{"": false, "quantified": true} {
+		list := row.Proof.Obligations(quantified)
+		row.Obligations = len(list)
+		for _, o := range list {
+			texts[filepath.Join(dir, o.Name+".smt2")] = o.Text(true)
+			texts[filepath.Join(dir, o.Name+".vacuous.smt2")] = o.Text(false)
+		}
+	}
+	return texts
+}
+
+// writeTexts writes files into a directory, and makes it.
+func writeTexts(dir string, texts map[string]string) error {
+	for name, text := range texts {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := files.Write(path, 0o666, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printBroken prints, for people, how what is not proved breaks, and what proofs assume.
