@@ -120,6 +120,12 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	for _, p := range s.carried {
 		p.receipt = receipt
 	}
+	if receipt != nil && receipt.Forecast != nil {
+		s.forecasts.Add(1)
+	}
+	if receipt.Missed() {
+		s.missed.Add(1)
+	}
 	s.carried = nil // the next update may be long in coming
 	s.cfg.At(AfterApply)
 	if errors.Is(err, ErrStuck) {

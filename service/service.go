@@ -147,6 +147,8 @@ type Service struct {
 	lost     int                  // see Stats; as of the start
 	carried  []*pending           // what the coordinator's goroutine carries out; it alone uses this
 
+	forecasts, missed atomic.Uint64 // see Stats
+
 	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
 

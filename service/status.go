@@ -19,6 +19,8 @@ type Stats struct {
 	Changes    uint64 `json:"changes"`    // records switched
 	Rounds     uint64 `json:"rounds"`     // of interrupts
 	IPIs       uint64 `json:"ipis"`       // taken
+	Forecasts  uint64 `json:"forecasts"`  // updates of the text that were forecast
+	Missed     uint64 `json:"missed"`     // of these, forecasts that did not hold (journal.Receipt.Missed)
 	Violations int    `json:"violations"` // seen, at most as many as are kept
 	Queued     int    `json:"queued"`     // updates that were accepted and have not ended
 	Enabled    int    `json:"enabled"`    // records
@@ -87,7 +89,7 @@ func (s *Service) stats(ready bool, size int64, each []CPU) Stats {
 		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
 		Updates: c.Updates, Failed: c.Failed, Changes: c.Changes, Violations: len(s.live.Violations()),
 		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: size,
-		Lost: s.lost, Damaged: len(s.store.Damage()),
+		Forecasts: s.forecasts.Load(), Missed: s.missed.Load(), Lost: s.lost, Damaged: len(s.store.Damage()),
 	}
 	for _, c := range each {
 		out.Rounds += c.RoundsSent

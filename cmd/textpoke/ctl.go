@@ -22,6 +22,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service/api"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 func ctlCommand(c *common) *cobra.Command {
@@ -46,16 +47,19 @@ var updateColumns = results.Declare(declared, "update", map[string]func(api.Upda
 	"waited_ns": func(u api.Update) any { return u.Began.Sub(u.Submitted).Nanoseconds() },
 	"took_ns":   func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) },
 	"fits":      func(u api.Update) any { return u.Fits.Format(time.RFC3339) },
-	"taken":     takenBy,
+	"taken":     takenBy(func(t journal.Taken) int64 { return t.Interrupts }),
+	"others":    takenBy(func(t journal.Taken) int64 { return t.Others }),
 })
 
 // takenBy is what CPUs took while an update was carried out.
-func takenBy(u api.Update) any {
-	var each []string
-	for _, t := range u.Receipt.Taken {
-		each = append(each, strconv.FormatInt(t.Interrupts, 10))
+func takenBy(count func(journal.Taken) int64) func(api.Update) any {
+	return func(u api.Update) any {
+		var each []string
+		for _, t := range u.Receipt.Taken {
+			each = append(each, strconv.FormatInt(count(t), 10))
+		}
+		return strings.Join(each, " ")
 	}
-	return strings.Join(each, " ")
 }
 
 // directionName is what users call a direction.

@@ -59,7 +59,7 @@ const eventsFile = "set_event"
 func (e *Events) Trace(want []Function) (missing []Function, err error) {
 	held, _, err := e.Held()
 	if err == nil && len(want) > 0 {
-		_, err = e.of.make()
+		_, err = e.of.Make()
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package tracefs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +47,8 @@ func Number(fs []Function) {
 }
 
 // Filter is the functions that the instance traces while its tracer is on; all is true for an
-// empty filter, which means every function.
+// empty filter, which means every function. One whose functions went with their modules holds none, and is not empty
+// (clear_mod_from_hash, kernel/trace/ftrace.c).
 func (i *Instance) Filter() (fs []Function, all bool, err error) {
 	b, err := i.files.Read(i.dir + filterFile)
 	if err != nil {
@@ -56,8 +58,9 @@ func (i *Instance) Filter() (fs []Function, all bool, err error) {
 		if f, ok := parseFunction(line); ok {
 			fs = append(fs, f)
 		}
+		all = all || strings.HasPrefix(line, "#### all functions")
 	}
-	return fs, len(fs) == 0, nil
+	return fs, all, nil
 }
 
 // Held is what the instance traces; all is true where that is every function.
@@ -114,6 +117,9 @@ const tries = 5
 
 func (i *Instance) trace(want []Function) (missing []Function, others bool, err error) {
 	on, err := i.On()
+	if errors.Is(err, ErrOther) {
+		err = i.turn(tracerOff)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -124,7 +130,7 @@ func (i *Instance) trace(want []Function) (missing []Function, others bool, err 
 		return nil, false, err
 	}
 	if !on {
-		if _, err := i.make(); err != nil {
+		if _, err := i.Make(); err != nil {
 			return nil, false, err
 		}
 	}
@@ -233,14 +239,14 @@ func (i *Instance) change(d difference, on bool) error {
 	return nil
 }
 
-// holds reads the filter back: what it lacks, and whether it holds others. One that has become
-// empty, because a module went in between, must not be traced with.
+// holds reads the filter back: what it lacks, and whether it holds others. With an empty one, or where all functions went
+// with their modules, the tracer is switched off.
 func (i *Instance) holds(want []Function) (missing []Function, others bool, err error) {
 	now, all, err := i.Filter()
 	if err != nil {
 		return nil, false, err
 	}
-	if all {
+	if all || len(now) == 0 {
 		return want, false, i.turn(tracerOff)
 	}
 	has := map[Function]int{}

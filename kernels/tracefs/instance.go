@@ -35,12 +35,12 @@ func Open(files Files, name string) (*Instance, error) {
 			"CONFIG_DYNAMIC_FTRACE)", strings.TrimSpace(string(have)))
 	}
 	i := &Instance{files: files, dir: "instances/" + name + "/", tracer: functionTracer}
-	i.made, err = i.make()
+	i.made, err = i.Make()
 	return i, err
 }
 
-// make makes the instance where it is not there.
-func (i *Instance) make() (made bool, err error) {
+// Make makes the instance where it is not there.
+func (i *Instance) Make() (made bool, err error) {
 	if made, err = i.files.Mkdir(i.path()); err != nil {
 		return false, fmt.Errorf("make instance %s: %w", i.Name(), err)
 	}
@@ -83,7 +83,10 @@ func (i *Instance) path() string { return strings.TrimSuffix(i.dir, "/") }
 
 func containsWord(text, word string) bool { return slices.Contains(strings.Fields(text), word) }
 
-// On tells whether the instance traces, and with the tracer that is ours. One that is not there does not.
+// ErrOther is a tracer that somebody else switched on in the instance.
+var ErrOther = errors.New("somebody else switched it on in the instance")
+
+// On tells whether the instance traces. One that is not there does not; one that has another tracer fails with ErrOther.
 func (i *Instance) On() (bool, error) {
 	b, err := i.files.Read(i.dir + "current_tracer")
 	switch {
@@ -98,8 +101,7 @@ func (i *Instance) On() (bool, error) {
 	case tracerOff:
 		return false, nil
 	default:
-		return false, fmt.Errorf("%scurrent_tracer: %q, which somebody else switched on: want %s or %s", i.dir, name,
-			i.tracer, tracerOff)
+		return false, fmt.Errorf("the tracer %s: %w", name, ErrOther)
 	}
 }
 
@@ -108,6 +110,36 @@ func (i *Instance) turn(tracer string) error {
 		return fmt.Errorf("switch the instance's tracer to %s: %w", tracer, err)
 	}
 	return nil
+}
+
+// settings are files of an instance that keep what is switched on from being traced: what they hold when they do not, and
+// what is written for that (kernel/trace/ftrace.c, trace.c, trace_events.c). A kernel may lack some.
+var settings = []struct{ file, holds, write string }{
+	{"set_ftrace_notrace", "#### no functions disabled ####", ""},
+	{"set_ftrace_pid", "no pid", ""},
+	{"set_ftrace_notrace_pid", "no pid", ""},
+	{"set_event_pid", "", ""},
+	{"set_event_notrace_pid", "", ""},
+	{"tracing_on", "1", "1"},
+}
+
+// Settle puts back what somebody else has set in such files, and tells what they held.
+func (i *Instance) Settle() (held []string, err error) {
+	for _, s := range settings {
+		b, err := i.files.Read(i.dir + s.file)
+		text := strings.TrimSpace(string(b))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && text == s.holds {
+			continue
+		}
+		if err == nil {
+			err = i.files.Write(i.dir+s.file, s.write, true)
+		}
+		if err != nil {
+			return held, fmt.Errorf("put the instance's %s right: %w", s.file, err)
+		}
+		held = append(held, s.file+": "+text)
+	}
+	return held, nil
 }
 
 // Pipe opens what the instance traces: reading takes it away. It has one reader at a time.
@@ -119,6 +151,9 @@ func (i *Instance) Release() error {
 		return nil
 	}
 	err := i.turn(tracerOff)
+	if err == nil {
+		_, err = i.Events().Trace(nil) // while somebody reads the trace, the instance cannot be removed
+	}
 	if err == nil {
 		err = i.files.Remove(i.path())
 	}

@@ -249,19 +249,51 @@ func TestLinesShift(t *testing.T) {
 	}
 }
 
-// TestForeign: another tracer in our instance is not switched off, and others are named.
+// TestForeign: another tracer in our instance is switched off, in other instances it is named alone.
 func TestForeign(t *testing.T) {
 	k := kernel()
 	k["current_tracer"], k["instances/other/current_tracer"] = "function_graph\n", "function\n"
 	k["instances/quiet/current_tracer"] = "nop\n"
 	i, files, _ := opened(t, k)
 	files.instances["instances/x/"].tracer = "function_graph"
-	if _, err := i.Trace(nil); err == nil || !strings.Contains(err.Error(), "function_graph") {
+	if _, _, err := i.Held(); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "function_graph") {
 		t.Errorf("%v, want an error that names function_graph", err)
+	}
+	if _, err := i.Trace(nil); err != nil || files.instances["instances/x/"].tracer != tracerOff {
+		t.Errorf("%v, and %s is on", err, files.instances["instances/x/"].tracer)
 	}
 	on, err := i.Foreign()
 	if err != nil || !slices.Equal(on, []string{"other", "the top instance"}) {
 		t.Errorf("%v, %v, want other and the top instance", on, err)
+	}
+}
+
+// TestSettle: what keeps functions and events from being traced is told and put back, once.
+func TestSettle(t *testing.T) {
+	i, files, out := opened(t, kernel())
+	out.Reset()
+	in := files.instances["instances/x/"]
+	if held, err := i.Settle(); err != nil || held != nil || out.String() != "" {
+		t.Fatalf("%v %v %q, want nothing to do where the files are not there", held, err, out)
+	}
+	for _, s := range settings {
+		in.others[s.file] = s.holds + "\n"
+	}
+	in.others["tracing_on"], in.others["set_ftrace_notrace"] = "0\n", "a\nb\n"
+	held, err := i.Settle()
+	if want := []string{"set_ftrace_notrace: a\nb", "tracing_on: 0"}; err != nil || !slices.Equal(held, want) {
+		t.Errorf("%q %v, want %q", held, err, want)
+	}
+	if want := `"" > instances/x/set_ftrace_notrace` + "\n" + `"1" > instances/x/tracing_on` + "\n"; out.String() != want {
+		t.Errorf("writes\n%s, want\n%s", out, want)
+	}
+}
+
+// TestGone: a filter whose functions went with their modules holds nothing, and is not one of all functions.
+func TestGone(t *testing.T) {
+	i := &Instance{files: static{"f/current_tracer": "function\n", "f/set_ftrace_filter": ""}, dir: "f/", tracer: functionTracer}
+	if fs, all, err := i.Held(); len(fs) > 0 || all || err != nil {
+		t.Errorf("%v %v %v, want nothing", fs, all, err)
 	}
 }
 
@@ -272,7 +304,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		i := &Instance{files: static{"f/set_ftrace_filter": text}, dir: "f/"}
 		fs, all, err := i.Filter()
-		if err != nil || all != (len(fs) == 0) {
+		if err != nil || all && !strings.Contains(text, "#### all functions") {
 			t.Errorf("%v %v %v", fs, all, err)
 		}
 		for _, fn := range fs {

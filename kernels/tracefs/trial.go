@@ -30,6 +30,7 @@ type tried struct {
 	filter map[int]bool // the lines that it holds
 	tracer string
 	events map[string]bool
+	others map[string]string // what other files hold
 }
 
 func (t *trial) Mkdir(name string) (made bool, err error) {
@@ -37,7 +38,7 @@ func (t *trial) Mkdir(name string) (made bool, err error) {
 	if t.instances[dir] != nil {
 		return false, nil
 	}
-	t.instances[dir] = &tried{map[int]bool{}, tracerOff, map[string]bool{}}
+	t.instances[dir] = &tried{map[int]bool{}, tracerOff, map[string]bool{}, map[string]string{}}
 	if _, err := t.Files.Read(dir + "current_tracer"); err == nil {
 		return false, t.adopt(dir)
 	}
@@ -118,6 +119,8 @@ func (t *trial) Write(name, text string, trunc bool) error {
 			return err
 		}
 		in.events[event] = text == "1"
+	case in != nil:
+		in.others[file] = text
 	default:
 		return fmt.Errorf("write %s: it is not the instance's", name)
 	}
@@ -188,8 +191,11 @@ func (t *trial) Read(name string) ([]byte, error) {
 		}
 		return []byte(b.String()), nil
 	}
+	if text, ok := in.others[file]; ok {
+		return []byte(text), nil
+	}
 	b, err := t.Files.Read(name)
-	if errors.Is(err, fs.ErrNotExist) { // an instance that is to be made has what the top one has
+	if errors.Is(err, fs.ErrNotExist) && file == tracersFile { // an instance that is to be made can have what the top one can
 		b, err = t.Files.Read(file)
 	}
 	return b, err

@@ -92,6 +92,8 @@ var stats = []struct{ field, name, help string }{
 	{"Batches", "batches_total", "Batches: what waited and was taken up together."},
 	{"Updates", "text_updates_total", "Updates of the text."},
 	{"Failed", "text_updates_failed_total", "Updates of the text that failed and left every site as it was."},
+	{"Forecasts", "forecasts_total", "Updates of the text that were forecast by the kernel's image."},
+	{"Missed", "forecasts_missed_total", "Forecasts that did not hold, or others interrupted every CPU meanwhile."},
 	{"Changes", "changes_total", "Records switched."},
 	{"Rounds", "rounds_total", "Rounds of interrupts."},
 	{"IPIs", "interrupts_total", "Interrupts taken by all CPUs together."},

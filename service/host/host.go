@@ -3,13 +3,16 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +38,9 @@ type Config struct {
 	Kernel *ledger.Kernel
 	State  []string
 	// Interrupts is where interrupts are read, "" for /proc/interrupts; CPUs is sysfs's folder of
-	// CPUs, "" for /sys/devices/system/cpu.
-	Interrupts, CPUs string
+	// CPUs, "" for /sys/devices/system/cpu; Enabled tells whether functions are patched at all, "" for
+	// /proc/sys/kernel/ftrace_enabled.
+	Interrupts, CPUs, Enabled string
 }
 
 // Host is this machine's kernel.
@@ -44,6 +48,7 @@ type Host struct {
 	cfg      Config
 	log      *zap.Logger
 	instance *tracefs.Instance
+	graph    *tracefs.Instance
 	lock     io.Closer
 	roles    []cpus.Role
 	first    interrupts.Snapshot // as of the start
@@ -59,12 +64,9 @@ type Host struct {
 
 // Machine makes a service's machine of the kernel. The instance is made where it is not there.
 func Machine(cfg Config) service.Maker {
-	if cfg.Interrupts == "" {
-		cfg.Interrupts = interrupts.ProcFile
-	}
-	if cfg.CPUs == "" {
-		cfg.CPUs = "/sys/devices/system/cpu"
-	}
+	cfg.Interrupts = cmp.Or(cfg.Interrupts, interrupts.ProcFile)
+	cfg.CPUs = cmp.Or(cfg.CPUs, "/sys/devices/system/cpu")
+	cfg.Enabled = cmp.Or(cfg.Enabled, "/proc/sys/kernel/ftrace_enabled")
 	return func(_ *cpus.Listener, log *zap.Logger) (service.Machine, error) {
 		h := &Host{cfg: cfg, log: log, started: time.Now()}
 		if err := h.open(); err != nil {
@@ -82,8 +84,8 @@ func (h *Host) open() (err error) {
 	if h.instance, err = tracefs.Open(h.cfg.Files, h.cfg.Instance); err != nil {
 		return err
 	}
-	if h.lock, err = h.cfg.Files.Lock("instances/" + h.cfg.Instance); err != nil {
-		return fmt.Errorf("instance %s: %w", h.cfg.Instance, err)
+	if err = h.hold(); err != nil {
+		return err
 	}
 	if h.first, err = interrupts.Read(h.cfg.Interrupts); err != nil {
 		return err
@@ -91,11 +93,11 @@ func (h *Host) open() (err error) {
 	if h.roles, err = roles(h.cfg.CPUs); err != nil {
 		return err
 	}
-	graph, ok, err := h.instance.Graph()
-	if err != nil {
+	var ok bool
+	if h.graph, ok, err = h.instance.Graph(); err != nil {
 		return err
 	}
-	tracers := []tracer{h.instance, graph, h.instance.Events()}
+	tracers := []tracer{h.instance, h.graph, h.instance.Events()}
 	if !ok {
 		tracers[graphOps] = absent{}
 	}
@@ -104,7 +106,7 @@ func (h *Host) open() (err error) {
 		h.parts = append(h.parts, &part{ops: ops, tracer: tracers[i], all: all, log: h.log, want: map[int]bool{}})
 	}
 	h.pipe = &pipe{open: h.instance.Pipe, parser: func() parser { return tracefs.ParseLine }, log: h.log}
-	h.graphs = &pipe{open: graph.Pipe, parser: func() parser { return new(tracefs.Graph).Parse }, log: h.log}
+	h.graphs = &pipe{open: h.graph.Pipe, parser: func() parser { return new(tracefs.Graph).Parse }, log: h.log}
 	if err := h.found(); err != nil {
 		return err
 	}
@@ -112,6 +114,25 @@ func (h *Host) open() (err error) {
 		h.replay, err = h.newReplay()
 	}
 	return err
+}
+
+// hold keeps other servers from the instance. One that somebody removed is made anew.
+func (h *Host) hold() error {
+	if b, err := os.ReadFile(h.cfg.Enabled); err == nil && strings.TrimSpace(string(b)) == "0" {
+		return errors.New("the kernel patches no function: sysctl kernel.ftrace_enabled is 0, want 1")
+	}
+	made, err := h.instance.Make()
+	if err != nil || h.lock != nil && !made {
+		return err
+	}
+	if h.lock != nil {
+		h.log.Warn("the instance was removed by somebody else", zap.String("instance", h.cfg.Instance))
+		h.Close()
+	}
+	if h.lock, err = h.cfg.Files.Lock("instances/" + h.cfg.Instance); err != nil {
+		return fmt.Errorf("instance %s: %w", h.cfg.Instance, err)
+	}
+	return nil
 }
 
 // found tells which other tracers are on, and what the instance holds that an earlier server left.
@@ -126,6 +147,8 @@ func (h *Host) found() error {
 	for _, p := range h.parts {
 		held, all, err := p.tracer.Held()
 		switch {
+		case errors.Is(err, tracefs.ErrOther):
+			h.log.Warn("the instance was changed by somebody else", zap.String("ops", p.ops), zap.Error(err))
 		case err != nil:
 			return err
 		case all:
@@ -193,14 +216,12 @@ func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.
 	for i, c := range changes {
 		numbers[i] = c.Record
 	}
+	runtime.LockOSThread() // so that CPUs are this thread's
+	defer runtime.UnlockOSThread()
+	cpu := thisCPU()
 	next, fresh := h.with(h.wants(), numbers, func(i int) bool { return changes[i].Enable })
 	before, err := interrupts.Read(h.cfg.Interrupts)
-	for _, p := range h.parts {
-		if err == nil {
-			_, _, err = p.tracer.Held() // with another tracer nothing can be changed, or taken back
-		}
-	}
-	if err != nil {
+	if err = errors.Join(err, h.hold()); err != nil {
 		return nil, err
 	}
 	missing := make([][]tracefs.Function, len(h.parts))
@@ -217,7 +238,10 @@ func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.
 		p.want = next[i]
 		p.lost(missing[i])
 	}
-	return h.receipt(before)
+	if thisCPU() != cpu {
+		cpu = -1
+	}
+	return h.receipt(before, cpu)
 }
 
 // undo has the kernel trace again what was wanted before an update that failed.
@@ -243,7 +267,17 @@ func (h *Host) Restored(context.Context) error {
 func (h *Host) Agree(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.each((*part).agree)
+	if err := h.hold(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, i := range []*tracefs.Instance{h.instance, h.graph} {
+		held, err := i.Settle()
+		if errs = append(errs, err); len(held) > 0 {
+			h.log.Warn("the instance was changed by somebody else", zap.String("instance", i.Name()), zap.Strings("held", held))
+		}
+	}
+	return errors.Join(append(errs, h.each((*part).agree))...)
 }
 
 func (h *Host) each(do func(*part) error) error {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,13 @@ func (kernel) Lock(string) (io.Closer, error) { return nil, errors.ErrUnsupporte
 type failing struct {
 	tracefs.Files
 	writes int // that succeed before the next fails; below 0: all
+	locks  int
+	during func() // is called by each write
+}
+
+func (f *failing) Lock(name string) (io.Closer, error) {
+	f.locks++
+	return f.Files.Lock(name)
 }
 
 func (f *failing) Write(name, text string, trunc bool) error {
@@ -55,6 +63,7 @@ func (f *failing) Write(name, text string, trunc bool) error {
 		return errors.New("no space left on device")
 	}
 	f.writes--
+	f.during()
 	return f.Files.Write(name, text, trunc)
 }
 
@@ -90,8 +99,8 @@ func newWorld(t *testing.T) *world {
 	}
 	put("possible", "0-2\n")
 	put("isolated", "2\n")
-	w := &world{t: t, kernel: k, files: &failing{tracefs.Trial(k, io.Discard), -1}, data: t.TempDir()}
-	w.config = Config{Files: w.files, Instance: "x", Records: all, CPUs: dir, Interrupts: put("interrupts",
+	w := &world{t: t, kernel: k, files: &failing{tracefs.Trial(k, io.Discard), -1, 0, func() {}}, data: t.TempDir()}
+	w.config = Config{Enabled: put("ftrace_enabled", "1\n"), Files: w.files, Instance: "x", Records: all, CPUs: dir, Interrupts: put("interrupts",
 		"      CPU0 CPU1 CPU2\nLOC: 7 7 7 Local timer interrupts\nCAL: 5 6 7 Function call interrupts\n")}
 	return w
 }
@@ -191,6 +200,29 @@ func TestMerged(t *testing.T) {
 	_, kill = w.start()
 	want("") // nobody wants it
 	kill()
+}
+
+// TestReceiptOthers: what the patcher's CPU took is others'; without a forecast nothing is known of the other CPUs.
+func TestReceiptOthers(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	w.files.during = func() {
+		if err := os.WriteFile(w.config.Interrupts, []byte("      CPU0 CPU1 CPU2\nCAL: 7 9 11 Function call interrupts\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	r := w.do(s, "one", true, "a").Receipt
+	want := []journal.Taken{{CPU: 0, Interrupts: 2}, {CPU: 1, Interrupts: 3}, {CPU: 2, Interrupts: 4}}
+	if r.Patcher != nil && *r.Patcher < len(want) {
+		want[*r.Patcher].Others = want[*r.Patcher].Interrupts
+	}
+	if !slices.Equal(r.Taken, want) || r.Missed() {
+		t.Errorf("%+v, missed %v; want %+v", r, r.Missed(), want)
+	}
+	if cpu := thisCPU(); runtime.GOOS == "linux" && cpu < 0 {
+		t.Errorf("this thread is on CPU %d", cpu)
+	}
 }
 
 // TestNotTaken: a function that went with its module ends the update that wants it, and nothing
@@ -299,26 +331,68 @@ func TestAgreeOnOthers(t *testing.T) {
 	agree("a c [m] d", 5)
 }
 
-// TestOtherTracer: while somebody else's tracer is on in the instance updates fail. Nothing was changed: the service does
-// not break down, and the next update is carried out when that tracer is off.
+// TestOtherTracer: somebody else's tracer in the instance is told and replaced by the next look, by an update and by a start.
 func TestOtherTracer(t *testing.T) {
+	w := newWorld(t)
+	other := func() {
+		t.Helper()
+		if err := w.files.Write("instances/x/current_tracer", "function_graph", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, kill := w.start()
+	w.do(s, "one", true, "a")
+	other()
+	if u := w.do(s, "one", true, "d"); u.State != journal.Live || w.traced() != "a d" {
+		t.Errorf("%+v, traces %q", u, w.traced())
+	}
+	kill()
+	other()
+	_, kill = w.start()
+	if w.traced() != "a d" || w.log.FilterMessageSnippet("changed by somebody else").Len() == 0 {
+		t.Errorf("traces %q, want a d, and somebody told", w.traced())
+	}
+	kill()
+	other()
+	m, err := Machine(w.config)(nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Agree(t.Context()); err != nil || w.traced() != "" {
+		t.Errorf("%v, traces %q, and nothing is wanted", err, w.traced())
+	}
+}
+
+// TestDisabled: a kernel that patches no function is not said to trace any.
+func TestDisabled(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	for enabled, state := range map[string]journal.State{"0\n": journal.Failed, "1\n": journal.Live} {
+		if err := os.WriteFile(w.config.Enabled, []byte(enabled), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u := w.do(s, strings.TrimSpace(enabled), true, "a")
+		if told := strings.Contains(u.Error, "kernel.ftrace_enabled is 0"); u.State != state || told != (state == journal.Failed) {
+			t.Errorf("%q: %s, %q; want %s", enabled, u.State, u.Error, state)
+		}
+	}
+}
+
+// TestRemoved: an instance that somebody removed is made anew, with its lock, and traces what is wanted.
+func TestRemoved(t *testing.T) {
 	w := newWorld(t)
 	s, kill := w.start()
 	defer kill()
 	w.do(s, "one", true, "a")
-	for _, c := range []struct {
-		tracer string
-		state  journal.State
-	}{{"function_graph", journal.Failed}, {"function", journal.Live}} {
-		if err := w.files.Write("instances/x/current_tracer", c.tracer, true); err != nil {
-			t.Fatal(err)
-		}
-		if u := w.do(s, "one", true, "d"); u.State != c.state {
-			t.Errorf("%s: %+v, want it %s", c.tracer, u, c.state)
-		}
+	locks := w.files.locks
+	if err := w.files.Remove("instances/x"); err != nil {
+		t.Fatal(err)
 	}
-	if got := w.traced(); got != "a d" {
-		t.Errorf("traces %q, want a d", got)
+	w.do(s, "one", true, "d")
+	if w.traced() != "a d" || w.files.locks != locks+1 {
+		t.Errorf("traces %q with %d locks more, want a d and one", w.traced(), w.files.locks-locks)
 	}
 }
 

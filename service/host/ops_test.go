@@ -88,7 +88,7 @@ func TestNoGraph(t *testing.T) {
 	w.with(s, "one", "function", true, "b")
 	kill()
 	w.kernel["available_tracers"] = "function nop\n" // another kernel was booted
-	w.files = &failing{tracefs.Trial(w.kernel, io.Discard), -1}
+	w.files = &failing{tracefs.Trial(w.kernel, io.Discard), -1, 0, func() {}}
 	w.config.Files = w.files
 	s, kill = w.start()
 	defer kill()

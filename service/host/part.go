@@ -80,12 +80,13 @@ func (p *part) now() error {
 // again. Functions that the kernel lost are asked for again: their module may be back.
 func (p *part) agree() error {
 	held, all, err := p.tracer.Held()
-	if err != nil {
+	other := errors.Is(err, tracefs.ErrOther)
+	if err != nil && !other {
 		return err
 	}
-	if !p.holds(held, all) {
-		p.log.Warn("the instance was changed by somebody else", zap.String("ops", p.ops), zap.Int("functions", len(held)),
-			zap.Bool("all", all))
+	if other || !p.holds(held, all) {
+		p.log.Warn("the instance was changed by somebody else, or a module went", zap.String("ops", p.ops),
+			zap.Int("functions", len(held)), zap.Bool("all", all), zap.Error(err))
 	} else if len(p.gone) == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
@@ -53,15 +54,33 @@ func since(before, after interrupts.Snapshot) map[string][]int64 {
 	return grown
 }
 
+// thisCPU is the CPU that this thread is on (proc_pid_stat(5), the field processor); -1 where that cannot be read.
+func thisCPU() int {
+	const behind, processor = ")", 36 // the field's number, counted from 0 behind the name
+	b, _ := os.ReadFile("/proc/thread-self/stat")
+	fields := strings.Fields(string(b[strings.LastIndex(string(b), behind)+1:]))
+	if len(fields) <= processor {
+		return -1
+	}
+	cpu, err := strconv.Atoi(fields[processor])
+	if err != nil {
+		return -1
+	}
+	return cpu
+}
+
 // receipt is what was counted around an update, beside what was forecast. It is called with mu
-// held, once the instance traces what is wanted.
-func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
+// held, once the instance traces what is wanted; cpu is where it was carried out, -1 for several.
+func (h *Host) receipt(before interrupts.Snapshot, cpu int) (*journal.Receipt, error) {
 	after, err := interrupts.Read(h.cfg.Interrupts)
 	if err != nil {
 		h.log.Error("an update's interrupts cannot be read", zap.Error(err))
 		return nil, nil
 	}
 	r := &journal.Receipt{}
+	if cpu >= 0 {
+		r.Patcher = &cpu
+	}
 	for _, row := range after.Rows {
 		if row.Description == calls {
 			r.Row = row.Name
@@ -72,24 +91,39 @@ func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
 			r.Taken = append(r.Taken, journal.Taken{CPU: cpu, Interrupts: n})
 		}
 	}
+	r.Forecast = h.foreseen(r.Row)
+	for i := range r.Taken {
+		switch t := &r.Taken[i]; {
+		case t.CPU == cpu: // it sends itself none
+			t.Others = t.Interrupts
+		case r.Forecast != nil && !r.Forecast.OrMore:
+			t.Others = max(0, t.Interrupts-int64(r.Forecast.Most))
+		}
+	}
+	if r.Missed() {
+		h.log.Warn("the forecast does not hold, or others interrupted every CPU meanwhile", zap.Any("receipt", r))
+	}
+	return r, nil
+}
+
+// foreseen is what the image says of an update that was carried out; nil where it says nothing.
+func (h *Host) foreseen(row string) *journal.Forecast {
 	if h.replay == nil {
-		return r, nil
+		return nil
 	}
 	lines, err := h.replay.to(h.wants())
 	switch {
 	case errors.Is(err, errGraph):
 		h.log.Info("no forecast", zap.Error(err))
-		return r, nil
+		return nil
 	case err != nil:
 		h.log.Warn("no forecast any more", zap.Error(err))
 		h.replay = nil
-		return r, nil
+		return nil
 	}
-	total := h.total(lines, r.Row)
-	r.Forecast = &journal.Forecast{Interrupts: total.Rounds, Least: total.Within.Least, Most: total.Within.Most,
+	total := h.total(lines, row)
+	return &journal.Forecast{Interrupts: total.Rounds, Least: total.Within.Least, Most: total.Within.Most,
 		OrMore: total.Within.OrMore}
-	h.log.Info("receipt", zap.String("row", r.Row), zap.Int("forecast", total.Rounds), zap.Any("taken", r.Taken))
-	return r, nil
 }
 
 // replay is the kernel's image, brought along with what is wanted.
@@ -97,11 +131,12 @@ type replay struct {
 	*ledger.Replay
 	events []tracefs.Function // by record
 	on     map[int]bool       // of them
+	graph  bool               // whether function_graph was on
 }
 
 func (h *Host) newReplay() (*replay, error) {
 	r, err := h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Records.Functions)
-	return &replay{r, h.parts[eventOps].all, map[int]bool{}}, err
+	return &replay{r, h.parts[eventOps].all, map[int]bool{}, false}, err
 }
 
 // errGraph is the part of the ledger that lacks rules: a graph tracer beside another tracer.
@@ -109,9 +144,8 @@ var errGraph = errors.New("the ledger has no rule for function_graph in an insta
 
 // to brings the replay to what is wanted, in the order in which the kernel is written, and tells what that sends.
 func (r *replay) to(next wants) ([]ledger.Line, error) {
-	if len(next[graphOps]) > 0 {
-		return nil, errGraph
-	}
+	was := r.graph
+	r.graph = len(next[graphOps]) > 0
 	lines, err := r.Instance(slices.Sorted(maps.Keys(next[functionOps])))
 	turn := func(which map[int]bool, unless map[int]bool, on bool) {
 		for _, rec := range slices.Sorted(maps.Keys(which)) {
@@ -126,6 +160,9 @@ func (r *replay) to(next wants) ([]ledger.Line, error) {
 	turn(next[eventOps], r.on, true)
 	turn(r.on, next[eventOps], false)
 	r.on = maps.Clone(next[eventOps])
+	if err == nil && (was || r.graph) {
+		err = errGraph
+	}
 	return lines, err
 }
 

@@ -66,7 +66,29 @@ func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
 type Receipt struct {
 	Row      string    `json:"row"` // of /proc/interrupts
 	Forecast *Forecast `json:"forecast,omitempty"`
-	Taken    []Taken   `json:"taken"` // by every CPU that was online, whoever sent them
+	Patcher  *int      `json:"patcher,omitempty"` // the CPU that all of the update was carried out on; nil if there were several
+	Taken    []Taken   `json:"taken"`             // by every CPU that was online, whoever sent them
+}
+
+// Missed tells whether the forecast does not hold: a CPU other than the patcher's took fewer, or each of them took more,
+// which others may have sent.
+func (r *Receipt) Missed() bool {
+	if r == nil || r.Forecast == nil || r.Patcher == nil {
+		return false
+	}
+	receivers, above := 0, 0
+	for _, t := range r.Taken {
+		switch {
+		case t.CPU == *r.Patcher:
+			continue
+		case t.Interrupts < int64(r.Forecast.Least):
+			return true
+		case t.Others > 0:
+			above++
+		}
+		receivers++
+	}
+	return receivers > 0 && above == receivers
 }
 
 // Forecast is the interrupts that each CPU but the patcher's was to take, and between what bounds.
@@ -81,6 +103,7 @@ type Forecast struct {
 type Taken struct {
 	CPU        int   `json:"cpu"`
 	Interrupts int64 `json:"interrupts"`
+	Others     int64 `json:"others"` // of them, those that the update has not sent, at the least
 }
 
 // Order is an update as it is accepted: with everything that is needed to carry
