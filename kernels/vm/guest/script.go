@@ -27,7 +27,11 @@ import (
 //	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
 //	together A & B   does steps at the same time; what they tell comes in the order in which they end
 //	after DURATION   does nothing, and kills it
+//	wait DURATION    does nothing
 //	mkdir FOLDER     makes a folder
+//	rmdir FOLDER     removes one
+//	load, unload M   loads the module in the file /M, or unloads it
+//	truncate N       calls truncate(2) N times
 //	drop             leaves the programs that follow the capability CAP_SYSLOG alone (capabilities(7))
 //	show FILE        tells what a file holds
 //	write FILE TEXT  writes a file that is there
@@ -71,7 +75,7 @@ func (s *script) step(step string) error {
 			return err
 		}
 		defer out.Close()
-		s.program.Stdout, s.program.Stderr = out, os.Stdout
+		s.program.Stdout, s.program.Stderr = out, out
 		return s.program.Start()
 	case "await":
 		return s.until(func() (bool, error) {
@@ -124,6 +128,22 @@ func (s *script) step(step string) error {
 			}
 		}
 		return nil
+	case "wait":
+		d, err := time.ParseDuration(rest)
+		time.Sleep(d)
+		return err
+	case "rmdir":
+		return syscall.Rmdir(rest)
+	case "load":
+		return loadModule(rest)
+	case "unload":
+		return unload(moduleName(rest))
+	case "truncate":
+		n, err := strconv.Atoi(rest)
+		for range n {
+			err = errors.Join(err, syscall.Truncate("/job", 0))
+		}
+		return err
 	case "mkdir":
 		return os.Mkdir(rest, 0o700)
 	case "write":
