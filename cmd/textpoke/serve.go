@@ -87,6 +87,11 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if v.store, err = journal.Open(ctx, s.data, service.Identity(on.table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
+	if s.on == onKernel && !s.dryRun {
+		if err := booted(bootID, s.data, v.log); err != nil {
+			return errors.Join(err, v.store.Close())
+		}
+	}
 	v.handler = api.New(api.Config{
 		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams, Rate: s.rate},
 		Version: built,
@@ -102,7 +107,10 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		err = v.serve(ctx, s, hangup)
 	}
 	v.tell("STOPPING=1")
-	return errors.Join(err, v.stop())
+	if err = errors.Join(err, v.stop()); err == nil && s.on == onKernel && s.drain > 0 && !s.dryRun {
+		err = s.releaseInstance() // what clients want is in the journal, and traced again after the next start
+	}
+	return err
 }
 
 // serve waits until there is a reason to stop.

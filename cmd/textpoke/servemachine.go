@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,6 +114,27 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 		return nil, err
 	}
 	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's"}, nil
+}
+
+// bootID is another text after each boot (random(4)).
+const bootID = "/proc/sys/kernel/random/boot_id"
+
+// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text.
+func booted(file, data string, log *zap.Logger) error {
+	now, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	kept := filepath.Join(data, "textpoke.boot")
+	switch last, err := os.ReadFile(kept); {
+	case err == nil && bytes.Equal(last, now):
+		return nil
+	case err == nil:
+		log.Warn("the machine was booted since the last server: the kernel has forgotten what clients want, and is told again")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return os.WriteFile(kept, now, 0o600)
 }
 
 // image is this kernel's image, and what is so in it already; nil where neither is named and

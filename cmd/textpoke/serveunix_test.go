@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // TestServeUnix: at a socket the server's own user may do everything without a token; nobody outside of its group may
@@ -44,5 +47,23 @@ func TestServeUnix(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is still there")
+	}
+}
+
+// TestBooted: a server that finds another boot than the last one's says so, once.
+func TestBooted(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "boot_id")
+	core, seen := observer.New(zap.WarnLevel)
+	for i, c := range []struct {
+		id   string
+		told int
+	}{{"one", 0}, {"one", 0}, {"two", 1}, {"two", 1}, {"one", 2}} {
+		if err := os.WriteFile(file, []byte(c.id), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := booted(file, dir, zap.New(core)); err != nil || seen.Len() != c.told {
+			t.Errorf("start %d: %v, told %d times, want %d", i, err, seen.Len(), c.told)
+		}
 	}
 }
