@@ -104,11 +104,15 @@ type watching struct {
 	c        *common
 	out      *output
 	budget   []budget.Limit
-	over     []string
+	over     []string // the first of what was over the budget
+	more     int      // how many came behind these
 	timeline *watch.Timeline
 	causes   *watch.Causes
 	server   serverName
 }
+
+// mostOver bounds what is kept of a day that is over the budget.
+const mostOver = 1000
 
 // look takes all readings and writes their rows.
 func (l *watching) look(ctx context.Context, saved []string) error {
@@ -141,6 +145,9 @@ func (l *watching) look(ctx context.Context, saved []string) error {
 	fmt.Fprintln(w, "over the budget")
 	for _, line := range l.over {
 		fmt.Fprintln(w, " ", line)
+	}
+	if l.more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", l.more)
 	}
 	return errNo
 }
@@ -222,7 +229,11 @@ func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error
 		cells, err := watch.Columns.Row(r)
 		if err == nil {
 			if over, _ := budget.Exceeded(l.budget, watch.Columns.Table("watch").Columns, cells); len(over) > 0 {
-				l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, budget.Say(over)))
+				if len(l.over) < mostOver {
+					l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, budget.Say(over)))
+				} else {
+					l.more++
+				}
 			}
 			if !l.flags.causes {
 				err = l.out.addRow(cells)

@@ -42,7 +42,8 @@ type Tally struct {
 	Times, Isolated int64
 }
 
-// mostCauses bounds the causes that are told apart; senders of any further ones are summed up.
+// mostCauses bounds the causes that are told apart. Senders of further ones are told by their names alone, and when there
+// are as many of these, summed up.
 const mostCauses = 1 << 10
 
 // Causes hears why CPUs are interrupted, from trace events in an instance of its own. Switching these on and off patches
@@ -149,6 +150,9 @@ func (c *Causes) add(cause Cause, cpu int) {
 		c.tallies = map[Cause]*Tally{}
 	}
 	if c.tallies[cause] == nil && len(c.tallies) >= mostCauses {
+		cause.PID = 0
+	}
+	if c.tallies[cause] == nil && len(c.tallies) >= 2*mostCauses {
 		cause = Cause{Kind: cause.Kind, Task: "others"}
 	}
 	t := c.tallies[cause]
@@ -242,14 +246,4 @@ func mostOf(count map[string]int64) string {
 }
 
 // CauseColumns are those of causes.
-var CauseColumns = results.Columns[*Tally]{
-	{Name: "cause", Doc: "text, tlb, membarrier, reschedule, timer (isolated CPUs' alone), or another function-call",
-		Cell: func(t *Tally) any { return t.Kind }},
-	{Name: "function", Doc: "that the CPU called", Cell: func(t *Tally) any { return results.OrEmpty(t.Function) }},
-	{Name: "sender", Doc: "its name, of a service's threads with the clients; empty where it is not known",
-		Cell: func(t *Tally) any { return results.OrEmpty(t.Task) }},
-	{Name: "pid", Kind: results.Integer, Doc: "the sender's thread; empty for a service's",
-		Cell: func(t *Tally) any { return results.If(t.PID > 0, t.PID) }},
-	{Name: "times", Kind: results.Integer, Doc: "that a CPU was interrupted", Cell: func(t *Tally) any { return t.Times }},
-	{Name: "isolated", Kind: results.Integer, Doc: "of them, isolated CPUs", Cell: func(t *Tally) any { return t.Isolated }},
-}
+var CauseColumns = results.Declare[*Tally](declared, "causes", nil)

@@ -191,13 +191,19 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCausesAreBounded: senders beyond the bound are summed up.
+// TestCausesAreBounded: senders beyond the bound are told by name, and when there are too many names, summed up.
 func TestCausesAreBounded(t *testing.T) {
 	var c Causes
 	for pid := range 3 * mostCauses {
-		c.add(Cause{Kind: "tlb", Task: "app", PID: pid}, 0)
+		c.add(Cause{Kind: "tlb", Task: "app", PID: pid + 1}, 0)
 	}
-	if n := len(c.Tallies()); n != mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "others"}].Times != 2*mostCauses {
+	if n := len(c.Tallies()); n != mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "app"}].Times != 2*mostCauses {
+		t.Errorf("%d causes, %+v", n, c.Tallies()[0])
+	}
+	for name := range 3 * mostCauses {
+		c.add(Cause{Kind: "tlb", Task: fmt.Sprint("app", name), PID: 1}, 0)
+	}
+	if n := len(c.Tallies()); n != 2*mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "others"}].Times != 2*mostCauses+1 {
 		t.Errorf("%d causes, %+v", n, c.Tallies()[0])
 	}
 }
