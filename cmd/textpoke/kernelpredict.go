@@ -3,16 +3,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/commands"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -46,9 +49,7 @@ func kernelPredict(c *common) *cobra.Command {
 	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
-	f.StringArrayVar(&p.of, "of", nil, "a `command` of trace-cmd, perf, bpftrace or modprobe, or a file of them (*.bt), a "+
-		"policy of Tetragon (*.yaml) or a list of modules (*.conf): what it switches while it runs; again for more")
-	f.StringVar(&p.modules, "modules", "", "`folder` with modules.dep, for --of (default: /lib/modules/RELEASE)")
+	p.registerOf(cmd)
 	cmd.MarkFlagsMutuallyExclusive("of", "action")
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
@@ -65,6 +66,29 @@ func kernelPredict(c *common) *cobra.Command {
 	return cmd
 }
 
+func (p *predictFlags) registerOf(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&p.of, "of", nil, "a `command` of trace-cmd, perf, bpftrace or modprobe, or a file of them "+
+		"(*.bt), a policy of Tetragon (*.yaml) or a list of modules (*.conf): what it switches while it runs; again for more")
+	cmd.Flags().StringVar(&p.modules, "modules", "", "`folder` with modules.dep, for --of (default: /lib/modules/RELEASE)")
+}
+
+// planned predicts commands of others for plan, which chooses kernel and machine by its own flags.
+func (p *predictFlags) planned(ctx context.Context, c *common, asked choice.Request) error {
+	kernel := asked.Config["kernel"]
+	if len(kernel) != 1 {
+		return errors.New("--of wants a --kernel: a name, or an image")
+	}
+	for name := range chosen(asked, sim.Axes) {
+		if !slices.Contains([]string{"kernel", "cpus", "state", "filter", "records"}, name) {
+			return fmt.Errorf("--%s goes without --of", name)
+		}
+	}
+	p.cpus = cmp.Or(strings.Join(asked.Config["cpus"], ","), "8")
+	p.state, p.filter, p.budget = asked.Config["state"], asked.Config["filter"], asked.Config["budget"]
+	p.records = strings.Join(asked.Config["records"], ",")
+	return p.predict(ctx, c, kernel[0])
+}
+
 // predictableColumns are the columns of what can be predicted, or measured.
 var predictableColumns = results.Declare[ledger.Action](declared, "predictable", nil)
 
@@ -74,7 +98,7 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	if len(p.actions) == 0 {
+	if len(p.actions)+len(p.of) == 0 {
 		return errNoAction
 	}
 	limits, err := p.limits()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/points"
@@ -29,14 +30,20 @@ type planFlags struct {
 func newPlan() *planFlags { return &planFlags{gridFlags: gridFlags{uses: sim.UsePlan}} }
 
 func planCommand(c *common) *cobra.Command {
-	p := newPlan()
+	p, of := newPlan(), &predictFlags{}
 	cmd := &cobra.Command{
 		Use:  "plan",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.asked.Has("of") {
+				return of.planned(cmd.Context(), c, c.asked)
+			}
+			return p.run(cmd.Context(), c, c.asked)
+		},
 	}
 	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
 	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))
+	c.prints(cmd, "with --of", ledger.PredictColumns.Table("prediction"))
 	c.prints(cmd, "with --steps", stepColumns.Table("steps"))
 	p.register(cmd, c)
 	add(cmd, p.fields()...)
@@ -44,6 +51,10 @@ func planCommand(c *common) *cobra.Command {
 	cmd.Flags().StringVar(&p.show, "show", "",
 		"print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())
+	of.registerOf(cmd)
+	for _, name := range []string{"steps", "show", "shard", "queue", "resume"} {
+		cmd.MarkFlagsMutuallyExclusive("of", name)
+	}
 	return cmd
 }
 

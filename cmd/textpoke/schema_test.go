@@ -18,6 +18,7 @@ import (
 // notTried. URL is a server's, DATA its directory.
 var wroteJSON = []string{
 	"plan --records gen:n=300", "plan --arch x86_64 --scenario function-tracer --cpus 4", "plan --filter vfs_read --steps",
+	"plan --kernel x86_64-6.12 --of PROBES",
 	"run --engine timed --records gen:n=300 --calibration e5-2699 --arch x86_64",
 	"run --records gen:n=100 --arch arm64 --cpus busy=1,isolated=1",
 	"check --arch x86_64 --sites 1", "check --arch x86_64 --sites 1 --mutate drop-sync-1", "check --list",
@@ -60,7 +61,10 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fill := strings.NewReplacer("URL", server.url, "DATA", data, "BEFORE", readings+"/before",
+	if err := os.WriteFile(readings+"/probes.bt", []byte("tracepoint:sched:sched_switch {}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("URL", server.url, "DATA", data, "PROBES", readings+"/probes.bt", "BEFORE", readings+"/before",
 		"AFTER", readings+"/after", "MAIL", "../../results/interrupts/testdata/mail-2019.txt")
 	for _, line := range wroteJSON {
 		words := strings.Fields(fill.Replace(line))
