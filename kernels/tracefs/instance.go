@@ -128,7 +128,7 @@ func (i *Instance) Settle() (held []string, err error) {
 	for _, s := range settings {
 		b, err := i.files.Read(i.dir + s.file)
 		text := strings.TrimSpace(string(b))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && text == s.holds {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (text == "" || text == s.holds) {
 			continue
 		}
 		if err == nil {
