@@ -99,7 +99,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.File(&s.tlsKey, "tls-key", "`file` with its key (PEM)"),
 		choice.Flag(&s.insecure, "insecure", "listen beyond loopback without TLS: tokens can be read on the way"),
 		choice.Time(&s.drain, "drain", 10*time.Second,
-			"how `long` to carry out what was accepted when told to stop; the rest stays in the journal", 0),
+			"how `long` to carry out what was accepted when told to stop; the rest stays in the journal. With --machine kernel "+
+				"the instance is removed then, unless this is 0s", 0),
 		choice.Time(&s.gather, "gather", 0, "how `long` an update waits for company", 0),
 		choice.Time(&s.maxWait, "max-wait", 0, "how `long` an update may wait until it expires (default: as long as it takes)", 0),
 		choice.Count(&s.queue, "queue", 1024, "`number` of updates that may be on their way", 1, math.MaxInt),
