@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/service/journal"
+)
+
+// TestOtherTracer: somebody else's tracer in the instance is told and replaced by the next look, by an update and by a start.
+func TestOtherTracer(t *testing.T) {
+	w := newWorld(t)
+	other := func() {
+		t.Helper()
+		if err := w.files.Write("instances/x/current_tracer", "function_graph", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, kill := w.start()
+	w.do(s, "one", true, "a")
+	other()
+	if u := w.do(s, "one", true, "d"); u.State != journal.Live || w.traced() != "a d" {
+		t.Errorf("%+v, traces %q", u, w.traced())
+	}
+	kill()
+	other()
+	_, kill = w.start()
+	if w.traced() != "a d" || w.log.FilterMessageSnippet("changed by somebody else").Len() == 0 {
+		t.Errorf("traces %q, want a d, and somebody told", w.traced())
+	}
+	kill()
+	other()
+	m, err := Machine(w.config)(nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Agree(t.Context()); err != nil || w.traced() != "" {
+		t.Errorf("%v, traces %q, and nothing is wanted", err, w.traced())
+	}
+}
+
+// TestDisabled: a kernel that patches no function is not said to trace any.
+func TestDisabled(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	for enabled, state := range map[string]journal.State{"0\n": journal.Failed, "1\n": journal.Live} {
+		if err := os.WriteFile(w.config.Enabled, []byte(enabled), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u := w.do(s, strings.TrimSpace(enabled), true, "a")
+		if told := strings.Contains(u.Error, "kernel.ftrace_enabled is 0"); u.State != state || told != (state == journal.Failed) {
+			t.Errorf("%q: %s, %q; want %s", enabled, u.State, u.Error, state)
+		}
+	}
+}
+
+// TestRemoved: an instance that somebody removed is made anew, with its lock, and traces what is wanted.
+func TestRemoved(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	w.do(s, "one", true, "a")
+	locks := w.files.locks
+	if err := w.files.Remove("instances/x"); err != nil {
+		t.Fatal(err)
+	}
+	w.do(s, "one", true, "d")
+	if w.traced() != "a d" || w.files.locks != locks+1 {
+		t.Errorf("traces %q with %d locks more, want a d and one", w.traced(), w.files.locks-locks)
+	}
+}
