@@ -133,6 +133,10 @@ func ProtocolOf(value func(mechanism string) int) string {
 	return "native"
 }
 
+// Direct tells whether functions can be attached to directly, without the common entry
+// (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS).
+func (k *Kernel) Direct() bool { return k.Has("register_ftrace_direct") }
+
 // ConfigValue is what a configuration says of an option, "" where it is not set.
 func ConfigValue(config, option string) string {
 	for line := range strings.Lines(config) {
