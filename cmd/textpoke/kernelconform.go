@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/conform"
 	"github.com/textpoke/textpoke/kernels/learn"
 	"github.com/textpoke/textpoke/poke"
@@ -15,7 +16,7 @@ import (
 
 func kernelConform(c *common) *cobra.Command {
 	var r recordFlags
-	var plan string
+	var plan, protocol string
 	cmd := &cobra.Command{
 		Use:  "conform IMAGE|RECORDING...",
 		Long: imagesHelp,
@@ -24,10 +25,10 @@ func kernelConform(c *common) *cobra.Command {
 			if err := refuseEmpty(cmd, "plan"); err != nil {
 				return err
 			}
-			var protocol *poke.Protocol
+			var mine *poke.Protocol
 			if plan != "" {
 				var err error
-				if protocol, err = sim.OpenPlan(plan); err != nil {
+				if mine, err = sim.OpenPlan(plan); err != nil {
 					return err
 				}
 			}
@@ -39,7 +40,13 @@ func kernelConform(c *common) *cobra.Command {
 			var rows []conform.Row
 			var no error
 			for _, one := range list {
-				result, err := conform.Check(one, protocol)
+				p := mine
+				if p == nil {
+					if p, err = conform.Shipped(one, protocol); err != nil {
+						return err
+					}
+				}
+				result, err := conform.Check(one, p)
 				if err != nil {
 					return err
 				}
@@ -57,6 +64,9 @@ func kernelConform(c *common) *cobra.Command {
 	c.prints(cmd, "", conform.Columns.Table("conform"))
 	r.boots(cmd, "3", 1)
 	cmd.Flags().StringVar(&plan, "plan", "", "hold the steps against this plan `file` (docs/plan-files.md)")
+	add(cmd, choice.One(&protocol, "protocol", "", "hold the steps against the protocol of this `name` (default: the image's)",
+		choice.OneOf(poke.Names())))
+	cmd.MarkFlagsMutuallyExclusive("plan", "protocol")
 	return cmd
 }
 

@@ -23,13 +23,12 @@ type Row struct {
 
 // Columns are those of rows.
 var Columns = results.Declare(declared, "rows", map[string]func(Row) any{
-	"actions":  func(r Row) any { return strings.Join(r.Actions, " ") },
-	"conforms": func(r Row) any { return r.Misfit == nil },
-	"steps":    func(r Row) any { return len(r.Steps) },
-	"misfit": func(r Row) any {
+	"actions": func(r Row) any { return strings.Join(r.Actions, " ") },
+	"steps":   func(r Row) any { return len(r.Steps) },
+	"verdict": func(r Row) any {
 		if r.Misfit == nil {
-			return results.Empty
+			return "conforms"
 		}
-		return r.Misfit.Error()
+		return "differs"
 	},
 })

@@ -52,15 +52,16 @@ func Arch(r *record.Recording) (isa.Arch, error) {
 	return a, nil
 }
 
-// Shipped is the protocol that a recording's image names; native where it names none.
-func Shipped(r *record.Recording) (*poke.Protocol, error) {
+// Shipped is the shipped protocol of a name; "" for the one that a recording's image names, native where it names none.
+func Shipped(r *record.Recording, name string) (*poke.Protocol, error) {
 	a, err := Arch(r)
 	if err != nil {
 		return nil, err
 	}
-	p := poke.Named(cmp.Or(r.Protocol, poke.Native), a.Traits())
+	name = cmp.Or(name, r.Protocol, poke.Native)
+	p := poke.Named(name, a.Traits())
 	if p == nil {
-		return nil, fmt.Errorf("%s: protocol %q: there is none of that name", r.File, r.Protocol)
+		return nil, fmt.Errorf("%s: protocol %q: there is none of that name", r.File, name)
 	}
 	return p, nil
 }
@@ -72,7 +73,7 @@ func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
 		return nil, err
 	}
 	if p == nil {
-		if p, err = Shipped(r); err != nil {
+		if p, err = Shipped(r, ""); err != nil {
 			return nil, err
 		}
 	}

@@ -47,7 +47,7 @@ func Plan(recordings []*record.Recording) (*Learned, error) {
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := conform.Shipped(first)
+	shipped, err := conform.Shipped(first, "")
 	if err != nil {
 		return nil, err
 	}
