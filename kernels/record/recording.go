@@ -108,9 +108,10 @@ func (r *Recording) Watches(k Kind) bool {
 // The first line of a recording, and the columns of its steps.
 const firstLine = "# textpoke recording 1"
 
-var columns = []string{"cpu", "step", "at", "old", "new", "name"}
+var columns = []string{"step", "cpu", "what", "address", "old", "new", "batch", "name"}
 
-// Write writes a recording. Its last line says how many steps there are.
+// Write writes a recording. Its last line says how many steps there are. The batch that a step is of is written for
+// people: reading works it out of the steps.
 func (r *Recording) Write(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s\n# image: %s\n# release: %s\n# arch: %s\n# cpus: %d\n# protocol: %s\n", firstLine, r.Image,
@@ -124,12 +125,18 @@ func (r *Recording) Write(to io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w, strings.Join(columns, ","))
-	for _, s := range r.Steps {
+	batches := make([]string, len(r.Steps))
+	for n, b := range r.Batches() {
+		for _, i := range b.Steps {
+			batches[i] = strconv.Itoa(n + 1)
+		}
+	}
+	for i, s := range r.Steps {
 		at := ""
 		if s.At != 0 {
 			at = strconv.FormatUint(s.At, 16)
 		}
-		fmt.Fprintf(w, "%d,%s,%s,%x,%x,%s\n", s.CPU, s.Kind, at, s.Old, s.New, s.Name)
+		fmt.Fprintf(w, "%d,%d,%s,%s,%x,%x,%s,%s\n", i+1, s.CPU, s.Kind, at, s.Old, s.New, batches[i], s.Name)
 	}
 	fmt.Fprintf(w, "# steps: %d\n", len(r.Steps))
 	return w.Flush()
@@ -281,20 +288,23 @@ func (p *parser) step(line string) (s Step, err error) {
 	if len(f) != len(columns) {
 		return s, fmt.Errorf("want %d fields", len(columns))
 	}
-	if s.CPU, err = strconv.Atoi(f[0]); err != nil || s.CPU < 0 || s.CPU >= p.r.CPUs {
-		return s, fmt.Errorf("CPU %q: want 0 to %d", f[0], p.r.CPUs-1)
+	if want := strconv.Itoa(len(p.r.Steps) + 1); f[0] != want {
+		return s, fmt.Errorf("step %q: want %s", f[0], want)
 	}
-	if s.Kind = Kind(f[1]); !slices.Contains(kinds, s.Kind) {
-		return s, fmt.Errorf("step %q: want one of %v", f[1], kinds)
+	if s.CPU, err = strconv.Atoi(f[1]); err != nil || s.CPU < 0 || s.CPU >= p.r.CPUs {
+		return s, fmt.Errorf("CPU %q: want 0 to %d", f[1], p.r.CPUs-1)
 	}
-	if f[2] != "" {
-		if s.At, err = strconv.ParseUint(f[2], 16, 64); err != nil {
-			return s, fmt.Errorf("address %q: want hexadecimal digits", f[2])
+	if s.Kind = Kind(f[2]); !slices.Contains(kinds, s.Kind) {
+		return s, fmt.Errorf("what %q: want one of %v", f[2], kinds)
+	}
+	if f[3] != "" {
+		if s.At, err = strconv.ParseUint(f[3], 16, 64); err != nil {
+			return s, fmt.Errorf("address %q: want hexadecimal digits", f[3])
 		}
 	}
-	old, err1 := hex.DecodeString(f[3])
-	now, err2 := hex.DecodeString(f[4])
-	s.Old, s.New, s.Name = old, now, f[5]
+	old, err1 := hex.DecodeString(f[4])
+	now, err2 := hex.DecodeString(f[5])
+	s.Old, s.New, s.Name = old, now, f[7]
 	stores := s.Kind == Store || s.Kind == Change
 	switch {
 	case err1 != nil || err2 != nil || len(old) != len(now):

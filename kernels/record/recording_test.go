@@ -63,7 +63,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-const small = firstLine + "\n# arch: x86_64\n# cpus: 2\ncpu,step,at,old,new,name\n0,store,10,00,cc,f\n1,trap,10,,,\n# steps: 2\n"
+const small = firstLine + "\n# arch: x86_64\n# cpus: 2\nstep,cpu,what,address,old,new,batch,name\n1,0,store,10,00,cc,1,f\n2,1,trap,10,,,,\n# steps: 2\n"
 
 // TestReadRefuses: what is damaged is refused with its line.
 func TestReadRefuses(t *testing.T) {
@@ -75,28 +75,29 @@ func TestReadRefuses(t *testing.T) {
 		{firstLine, "\x1f\x8b", "x: no recording"},
 		{"# steps: 2\n", "", "x:7: it ends without its last line"},
 		{"# steps: 2", "# steps: 3", `x:7: it says that it has "3" steps, and has 2`},
-		{"# steps: 2\n", "# steps: 2\n0,done,,,,\n", "x:7: something stands behind"},
+		{"# steps: 2\n", "# steps: 2\n3,0,done,,,,,\n", "x:7: something stands behind"},
 		{"# cpus: 2", "# cpus: 1", `x:3: cpus "1": want 2 to 64`},
 		{"# cpus: 2", "# cpus: 65", "want 2 to 64"},
 		{"# cpus: 2", "# cpus: 2\n# text: 20-10", `x:4: text "20-10": want two addresses`},
 		{"# cpus: 2\n", "", `want lines "# arch:" and "# cpus:"`},
 		{"# arch:", "# bird:", `x:2: "bird": no such key`},
 		{"# arch:", "arch:", `want "# KEY: VALUE"`},
-		{"1,trap", "2,trap", `CPU "2": want 0 to 1`},
-		{"1,trap", "-1,trap", `CPU "-1"`},
-		{"1,trap", "1,tarp", `step "tarp"`},
+		{"2,1,trap", "2,2,trap", `CPU "2": want 0 to 1`},
+		{"2,1,trap", "2,-1,trap", `CPU "-1"`},
+		{"2,1,trap", "3,1,trap", `step "3": want 2`},
+		{"1,trap", "1,tarp", `what "tarp"`},
 		{"trap,10", "trap,1g", `address "1g"`},
 		{"trap,10", "trap,", "without an address"},
-		{"0,store,10,00,cc,f", "0,begin,,,,", "without a name"},
+		{"0,store,10,00,cc,1,f", "0,begin,,,,,", "without a name"},
 		{"00,cc", "00,", "as many bytes before as after"},
 		{"00,cc", "0,cc", "as many bytes before as after"},
 		{"00,cc", ",", `a step "store" with 0 bytes`},
-		{"10,,,", "10,00,00,", `a step "trap" with 1 bytes`},
+		{"10,,,,", "10,00,00,,", `a step "trap" with 1 bytes`},
 		{"store,10", "store,ffffffffffffffff", "beyond the last address"},
-		{"0,store,10,00,cc,f", "0,store", "want 6 fields"},
-		{"0,store,10,00,cc,f", "0,move,,,,0", `a step "move" from CPU "0": want another one`},
-		{"0,store,10,00,cc,f", "0,move,,,,2", `from CPU "2"`},
-		{"0,store,10,00,cc,f", "0,move,,,,", `from CPU ""`},
+		{"0,store,10,00,cc,1,f", "0,store", "want 8 fields"},
+		{"0,store,10,00,cc,1,f", "0,move,,,,,0", `a step "move" from CPU "0": want another one`},
+		{"0,store,10,00,cc,1,f", "0,move,,,,,2", `from CPU "2"`},
+		{"0,store,10,00,cc,1,f", "0,move,,,,,", `from CPU ""`},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		_, err := Read("x", strings.NewReader(text))
@@ -143,9 +144,14 @@ func FuzzRead(f *testing.F) {
 // TestBatches: what a kernel did is cut into batches as the functions that did it say, and by what belongs together
 // where none says.
 func TestBatches(t *testing.T) {
-	read := func(steps ...string) []string {
-		text := strings.Replace(small, "0,store,10,00,cc,f\n1,trap,10,,,\n# steps: 2", strings.Join(steps, "\n")+
-			fmt.Sprintf("\n# steps: %d", len(steps)), 1)
+	read := func(steps ...string) []string { // of each the CPU, what, address, old, new and name
+		var rows strings.Builder
+		for i, s := range steps {
+			at := strings.LastIndex(s, ",")
+			fmt.Fprintf(&rows, "%d,%s,%s\n", i+1, s[:at], s[at:])
+		}
+		text := strings.Replace(small, "1,0,store,10,00,cc,1,f\n2,1,trap,10,,,,\n# steps: 2",
+			fmt.Sprintf("%s# steps: %d", &rows, len(steps)), 1)
 		r, err := Read("x", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
