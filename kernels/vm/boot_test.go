@@ -117,6 +117,10 @@ func TestWatch(t *testing.T) {
 	}
 	t.Log(m.Watched[0].Text)
 	how, said, _ := strings.Cut(m.Watched[0].Text, "\n")
+	said, over, _ := strings.Cut(said, "over the budget\n")
+	if !strings.Contains(over, "over the budget of 2\n") {
+		t.Errorf("%q: want the intervals that were over the budget", over)
+	}
 	rows, err := csv.NewReader(strings.NewReader(said)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
