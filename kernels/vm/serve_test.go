@@ -188,7 +188,8 @@ func TestServeMeddled(t *testing.T) {
 }
 
 // TestServeEvents: each client gets its own functions' calls and no others: all of them while others' fill the buffer, which
-// is large, and what is overwritten in a small one is counted to the last.
+// is large, and of a small one no call is missing in those that are told and the kernel's count of lost ones together.
+// (That count was 318 too high once, of 100,000.)
 func TestServeEvents(t *testing.T) {
 	const few, many = 3000, 100_000
 	told := scripted(t, "idle=2", []string{"start serve --machine kernel --data /data --log warn",
@@ -212,8 +213,8 @@ func TestServeEvents(t *testing.T) {
 				t.Errorf("%q: want vfs_truncate alone", line)
 			}
 		}
-		if calls == 0 || want == few && lost == 0 && calls != few || want == many && (lost == 0 || calls+lost != many) {
-			t.Errorf("%d calls and %d lost, want %d together, and some lost of %d", calls, lost, want, many)
+		if calls == 0 || want == few && lost == 0 && calls != few || want == many && (lost == 0 || calls+lost < many) {
+			t.Errorf("%d calls and %d lost, want %d or more together, and some lost of %d", calls, lost, want, many)
 		}
 	}
 }
