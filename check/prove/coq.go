@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What is the same for every protocol: the machine and its steps, what is computed of a table and why that is
+// The files that every protocol shares: the machine and its steps, the check of a table with the proof that it is
 // enough, and the theorem.
 var (
 	//go:embed coq/Machine.v

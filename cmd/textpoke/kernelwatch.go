@@ -104,14 +104,14 @@ type watching struct {
 	c        *common
 	out      *output
 	budget   []budget.Limit
-	over     []string // the first of what was over the budget
+	over     []string // lines about the first intervals over the budget
 	more     int      // how many came behind these
 	timeline *watch.Timeline
 	causes   *watch.Causes
 	server   serverName
 }
 
-// mostOver bounds what is kept of a day that is over the budget.
+// mostOver bounds the lines about intervals over the budget, however long the watch.
 const mostOver = 1000
 
 // look takes all readings and writes their rows.

@@ -33,7 +33,9 @@ func TestStands(t *testing.T) {
 
 // TestStandsOnce: a CPU stands still once in a stop, and leaves it once.
 func TestStandsOnce(t *testing.T) {
-	for kind, want := range map[record.Kind]string{record.Stand: "the CPU stands still already", record.Leave: "the CPU does not stand still"} {
+	for kind, want := range map[record.Kind]string{
+		record.Stand: "the CPU stands still already", record.Leave: "the CPU does not stand still",
+	} {
 		r := recorded(t, x86)
 		r.Steps = append(r.Steps, record.Step{Kind: record.Stand}, record.Step{Kind: record.Leave})
 		i := len(r.Steps)
@@ -41,7 +43,8 @@ func TestStandsOnce(t *testing.T) {
 			i--
 		}
 		r.Steps = slices.Insert(r.Steps, i, record.Step{Kind: kind})
-		if got, err := Check(r, nil); err != nil || got.Misfit == nil || got.Misfit.Step != i+1 || !strings.Contains(got.Misfit.What, want) {
+		if got, err := Check(r, nil); err != nil || got.Misfit == nil || got.Misfit.Step != i+1 ||
+			!strings.Contains(got.Misfit.What, want) {
 			t.Errorf("%s: %v, %v", kind, err, got.Misfit)
 		}
 	}

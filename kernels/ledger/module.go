@@ -69,7 +69,8 @@ func (r *Replay) load(m *image.Module) {
 	why := "text becomes read-only and executable, that of the start too"
 	switch {
 	case r.cached():
-		late, start = min(1, has(m, image.AfterInit, image.CallTable)), cachedFree*has(m, image.InitText)+has(m, image.InitData, image.InitRodata)
+		late = min(1, has(m, image.AfterInit, image.CallTable))
+		start = cachedFree*has(m, image.InitText) + has(m, image.InitData, image.InitRodata)
 		if texts > 0 {
 			text = 3*texts + 2
 		}

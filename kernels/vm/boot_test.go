@@ -45,7 +45,8 @@ func TestBoot(t *testing.T) {
 	if len(m.Skips) != 1 || m.Skips[0].Action != "tracepoint:no_such_event" {
 		t.Errorf("skipped: %v", m.Skips)
 	}
-	predicted, notes, err := Predict(Config{Image: image, Actions: []string{"static-key:sched_schedstats", "function-tracer:vfs_read"}, CPUs: roles})
+	predicted, notes, err := Predict(Config{Image: image, CPUs: roles,
+		Actions: []string{"static-key:sched_schedstats", "function-tracer:vfs_read"}})
 	if err != nil || len(notes) > 0 {
 		t.Fatalf("%v, %q", err, notes)
 	}

@@ -60,7 +60,8 @@ func openZstd(r io.Reader) (io.Reader, error) {
 
 // zstdInto unpacks into a buffer of the data's size. The size that the build appends is no frame.
 func zstdInto(b, buffer []byte) ([]byte, error) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(Window), zstd.WithDecodeAllCapLimit(true))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(Window),
+		zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		return nil, err
 	}
