@@ -68,6 +68,9 @@ var kernels = choice.Kind[string]{
 	Type: "kernel", Names: ledger.Names(), Format: strings.Clone,
 	NamesFile: func(s string) bool { return !slices.Contains(ledger.Names(), s) },
 	Parse: func(s string) (string, error) {
+		if slices.Contains(ledger.Names(), s) { // what has a name is good: it is read where it is counted
+			return s, nil
+		}
 		_, err := ledger.Open(s)
 		return s, err
 	},
