@@ -5,6 +5,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -32,6 +33,8 @@ func (w *world) accept() (ask func() error, then func(error)) {
 	}
 	asked := o
 	asked.Which, asked.Unsynced = w.places(o.Which), soft
+	var changed func() bool
+	asked.Match, changed = w.match(&o)
 	var got Update
 	entered := false
 	ask = func() (err error) {
@@ -44,13 +47,20 @@ func (w *world) accept() (ask func() error, then func(error)) {
 			if before != nil && before.Digest == o.Digest {
 				w.wrong = fmt.Errorf("the key of update %d is refused to the same request", before.ID)
 			}
+		case errors.Is(err, ErrChanged):
+			if !changed() && w.store.Trouble() == nil {
+				w.wrong = fmt.Errorf("%+v is refused, and what it names is wanted", o)
+			}
 		case err == nil && !entered:
 			if k := w.known[got.ID]; k == nil || k.Client != o.Client || o.Key == "" || k.Key != o.Key || k.Digest != o.Digest {
 				w.wrong = fmt.Errorf("%+v is answered with %+v", o, got)
 			}
 		case err == nil:
-			if before != nil {
+			switch {
+			case before != nil:
 				w.wrong = fmt.Errorf("update %d is done twice, as %d", before.ID, got.ID)
+			case changed():
+				w.wrong = fmt.Errorf("%+v is accepted, and what it names was not wanted any more", got)
 			}
 			o.ID, o.State = got.ID, Queued
 			w.known[o.ID] = &simUpdate{Order: o, soft: soft}
@@ -59,6 +69,32 @@ func (w *world) accept() (ask func() error, then func(error)) {
 			o.State = Queued
 			w.maybe = append(w.maybe, o)
 		}
+	}
+}
+
+// match is a tag that an order's client names, mostly that of what it wants; "" for none. changed tells afterwards
+// whether that was not so when the order came, or was about to change.
+func (w *world) match(o *Order) (tag string, changed func() bool) {
+	if w.rng.IntN(3) > 0 {
+		return "", func() bool { return false }
+	}
+	now := w.follow(w.acts)
+	tag = tagOf(newWhich(w.places(slices.Collect(maps.Keys(now.wants[o.Client])))).Bitmap)
+	lease, before, last := now.leases[o.Client], false, int64(0)
+	for id, k := range w.known {
+		last, before = max(last, id), before || k.Client == o.Client && k.ended != done
+	}
+	if !o.Over.IsZero() {
+		before = before || lease.Seconds == 0 || lease.Until.After(o.Over)
+	}
+	if w.rng.IntN(8) == 0 {
+		tag, before = "another", true
+	}
+	return tag, func() bool {
+		for id, k := range w.known { // those that shared its transaction
+			before = before || id > last && k.Client == o.Client
+		}
+		return before
 	}
 }
 

@@ -93,38 +93,51 @@ func (w *world) lookAtWants() error {
 	return w.compareWants(w.acts)
 }
 
-func (w *world) compareWants(acts []act) error {
-	want, leases := map[string]map[int]bool{"a": {}, "b": {}}, map[string]Lease{}
-	spent := map[string]time.Time{}
+// wish is what clients want, until when, and what is spent.
+type wish struct {
+	wants  map[string]map[int]bool
+	leases map[string]Lease
+	spent  map[string]time.Time
+}
+
+// follow is what comes of acts.
+func (w *world) follow(acts []act) wish {
+	now := wish{map[string]map[int]bool{"a": {}, "b": {}}, map[string]Lease{}, map[string]time.Time{}}
 	slices.SortFunc(acts, func(a, b act) int { return a.turn - b.turn })
 	for _, a := range acts {
 		if a.id == 0 {
-			leases[a.client] = leases[a.client].from(a.at)
+			now.leases[a.client] = now.leases[a.client].from(a.at)
 			continue
 		}
 		k := w.known[a.id]
 		if k.spent != nil {
-			maps.Copy(spent, k.spent.Until)
-			maps.DeleteFunc(spent, func(_ string, until time.Time) bool { return until.Before(k.spent.At) })
+			maps.Copy(now.spent, k.spent.Until)
+			maps.DeleteFunc(now.spent, func(_ string, until time.Time) bool { return until.Before(k.spent.At) })
 		}
 		if k.ends[0].State != Live {
 			continue
 		}
 		if k.Set {
-			clear(want[k.Client])
+			clear(now.wants[k.Client])
 		}
 		if k.Enable {
-			leases[k.Client] = Lease{Seconds: k.Lease}.from(k.ends[0].Ended)
+			now.leases[k.Client] = Lease{Seconds: k.Lease}.from(k.ends[0].Ended)
 		}
 		for _, rec := range k.Which {
-			if want[k.Client][rec] = true; !k.Enable {
-				delete(want[k.Client], rec)
+			if now.wants[k.Client][rec] = true; !k.Enable {
+				delete(now.wants[k.Client], rec)
 			}
 		}
-		if len(want[k.Client]) == 0 {
-			delete(leases, k.Client)
+		if len(now.wants[k.Client]) == 0 {
+			delete(now.leases, k.Client)
 		}
 	}
+	return now
+}
+
+func (w *world) compareWants(acts []act) error {
+	now := w.follow(acts)
+	want, leases, spent := now.wants, now.leases, now.spent
 	if got := w.store.Spent(); !maps.EqualFunc(got, spent, time.Time.Equal) {
 		return fmt.Errorf("spent is %v, want %v", got, spent)
 	}

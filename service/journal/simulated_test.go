@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -269,7 +268,9 @@ func (w *world) serve(asks ...func() error) (errs []error, err error) {
 			})
 		}
 		for _, j := range group {
-			j.err = cmp.Or(j.err, err)
+			if err != nil { // then no client hears anything
+				j.err = err
+			}
 			close(j.done)
 		}
 	}
