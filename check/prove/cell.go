@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// What a CPU was asked for.
+// The request that a CPU has yet to answer.
 const (
 	askedNothing number = iota
 	askedSync           // waits in its box
@@ -36,8 +36,8 @@ const (
 	numStand
 )
 
-// What is promised of a site: nothing, that nobody executes what came before the
-// newest text, or what came before the text to come.
+// The promise about a site: none, that no CPU executes a text before the newest one, or
+// that none executes a text before the one to come.
 const (
 	unsettled number = iota
 	settledNow
@@ -45,7 +45,7 @@ const (
 	numSettled
 )
 
-// What a batch has about a site: nothing, or the instruction to act as.
+// The entry of a batch for a site: none, or the instruction to act as.
 const (
 	noEntry number = iota
 	actsNew
@@ -69,8 +69,8 @@ var (
 )
 
 // cell is the ground of one step: one CPU and one site. It implements cpus.Shared,
-// poke.Ground and cpus.Chooser, and notes what the step reads and writes. What is
-// read is as in a view, or where there is none, anything.
+// poke.Ground and cpus.Chooser, and notes what the step reads and writes. A read returns
+// the view's value; without a view, any value.
 type cell struct {
 	m  *machine
 	of *view // nil: anything
@@ -175,8 +175,8 @@ func (c *cell) CallOps(ops uint64) cpus.Outcome {
 	return c.m.table.Call(c.m.ops.list[c.read(opsStates)], ops)
 }
 
-// Enter implements cpus.Handler. What a count amounts to is the patcher's reference and
-// those of the CPUs whose handlers are between taking one and giving it back.
+// Enter implements cpus.Handler. The count is the patcher's reference, and one for each CPU
+// whose handler has taken a reference and not given it back.
 func (c *cell) Enter(int) bool {
 	if c.read(reference) != 0 {
 		return true
@@ -269,7 +269,7 @@ func (c *cell) BringUp(int) bool {
 	return true
 }
 
-// ComeOnline changes what the CPU does, and nothing else.
+// ComeOnline does nothing: only the CPU's own state changes, and the step changes that.
 func (c *cell) ComeOnline(int) {}
 
 // CameUp gives the lock back.

@@ -30,9 +30,9 @@ type closure struct {
 	fired   map[string]bool // names of steps that some view makes
 	foreign map[number][]branch
 	noted   map[string]bool
-	looks   map[number][]int // by what the CPU does: views
-	holders map[view]bool    // by what is the patcher's alone: some handler holds a reference
-	grew    bool             // holders did
+	looks   map[number][]int // views, by the CPU's state
+	holders map[view]bool    // by the patcher's own attributes: some handler holds a reference
+	grew    bool             // holders has grown
 }
 
 // closeViews goes from view to view until no step leads to another one. Steps that break
@@ -69,8 +69,8 @@ type LimitError struct{ What string }
 
 func (e *LimitError) Error() string { return e.What }
 
-// unreached is a step of the patcher's program that is made in no view; "" for none. What is
-// behind a step that is never made would be proved of any plan.
+// unreached is a step of the patcher's program that no view makes; "" for none. Everything
+// holds behind a step that is never made, so a proof with such a step says nothing.
 func (c *closure) unreached() string {
 	var reached values
 	for _, v := range c.views {
@@ -120,7 +120,7 @@ func (c *closure) add(v view, from int, by string) {
 func (c *closure) expand(i int) {
 	v := c.views[i]
 	for _, b := range c.stepsOfCPU(v[does], &v) {
-		c.fromAfar(v[does], b)
+		c.noteElsewhere(v[does], b)
 		c.apply(i, &b, part{cpu: true, site: true})
 	}
 	for _, b := range append(c.stepsOfPatcher(v[place], &v), c.drains(&v)...) {
@@ -140,17 +140,17 @@ func (c *closure) expand(i int) {
 	}
 }
 
-// fromAfar notes what a step of a CPU looks like from another site: its site's part of
-// it is unknown there.
-func (c *closure) fromAfar(d number, b branch) {
+// noteElsewhere notes a CPU's step as the views of other sites see it: they do not know
+// the attributes of the CPU's own site.
+func (c *closure) noteElsewhere(d number, b branch) {
 	if b.broken != "" {
 		return
 	}
 	e := c.elsewhere(d)
-	far := branch{name: b.name + " elsewhere", onCPU: true}
+	there := branch{name: b.name + " elsewhere", onCPU: true}
 	for _, w := range b.when {
 		if a := w.any[0].attr; w.who != own || a != does && attrs[a].of != ofSite && attrs[a].of != ofPair {
-			far.when = append(far.when, w)
+			there.when = append(there.when, w)
 		}
 	}
 	changes := false
@@ -161,16 +161,16 @@ func (c *closure) fromAfar(d number, b branch) {
 		} else {
 			changes = true
 		}
-		far.then = append(far.then, u)
+		there.then = append(there.then, u)
 	}
-	key := fmt.Sprint(e, far.key())
+	key := fmt.Sprint(e, there.key())
 	if !changes || c.noted[key] {
 		return
 	}
 	c.noted[key] = true
-	c.foreign[e] = append(c.foreign[e], far)
+	c.foreign[e] = append(c.foreign[e], there)
 	for _, i := range c.looks[e] {
-		c.apply(i, &far, part{cpu: true})
+		c.apply(i, &there, part{cpu: true})
 	}
 }
 

@@ -101,9 +101,9 @@ func (c *closure) awaited(p number, views []int) (list []cond) {
 
 // leads are the views that one step leads to from a view while the patcher stays at its place.
 type leads struct {
-	free    []int // steps of which the view can make any
+	free    []int // the view can make any of these steps
 	looks   []int // likewise, but by taking interrupts, which a CPU may have masked
-	bound   []int // what other CPUs do decides between these
+	bound   []int // other CPUs' steps decide between these
 	returns []int // steps of the CPU, which must not lead back to waiting
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// Sentence is one thing that the invariant says: what a CPU and a site never are to each other
-// while the patcher is where it is.
+// Sentence is one part of the invariant: it excludes some states of a CPU and a site at some
+// places of the plan.
 type Sentence struct {
 	Name, Text string
 	never      [][]test // each of them excludes all views in which all of its tests hold
@@ -117,9 +117,9 @@ func (c *closure) candidates(broken []named) (list []Sentence) {
 				c.phases(number(t), is, "disabled", undoing, len(c.program.items)))
 		}
 	}
-	nowhere.Text = fmt.Sprintf("A site has %s, and nothing else.", strings.Join(has, ", "))
-	list = append(list, nowhere, c.parts(), c.fetchedAside(), c.current(), c.pushedOut(),
-		Sentence{Name: "one-promise", Text: "What is promised of a site is the text that is there, and not one to come.",
+	nowhere.Text = fmt.Sprintf("A site has only these: %s.", strings.Join(has, ", "))
+	list = append(list, nowhere, c.parts(), c.fetchedOffTurn(), c.current(), c.pushedOut(),
+		Sentence{Name: "one-promise", Text: "Promises about a site are about the text that is there, not about one to come.",
 			never: [][]test{{{settled, only(settledToCome)}}}},
 		Sentence{Name: "batch-there", Text: "While a handler holds a reference, a batch is published.",
 			never: [][]test{{{published, only(0)}, {does, c.holding()}}}})
@@ -240,10 +240,10 @@ func (c *closure) parts() Sentence {
 	return x
 }
 
-// fetchedAside tells the texts that CPUs can fetch of sites whose turn it is not.
-func (c *closure) fetchedAside() Sentence {
+// fetchedOffTurn tells the texts that CPUs can fetch of sites whose turn it is not.
+func (c *closure) fetchedOffTurn() Sentence {
 	var can []string
-	x := Sentence{Name: "fetch-aside"}
+	x := Sentence{Name: "fetch-off-turn"}
 	for t := range c.texts.list {
 		in, seen := c.fetching(number(t)), false
 		for _, v := range c.views {
@@ -258,7 +258,7 @@ func (c *closure) fetchedAside() Sentence {
 				{place, c.within(func(i int) bool { return !c.turn(i).has(r) })}})
 		}
 	}
-	x.Text = fmt.Sprintf("Of a site whose turn it is not CPUs can fetch %s, and nothing else.", strings.Join(can, " and "))
+	x.Text = fmt.Sprintf("At a site whose turn it is not, CPUs can fetch only %s.", strings.Join(can, " and "))
 	return x
 }
 
@@ -299,10 +299,10 @@ func (c *closure) sets() Sentence {
 	return Sentence{Name: together, Text: "A CPU can fetch one text of a site, or at one time: " + strings.Join(list, ", ") + "."}
 }
 
-// current says that what is there can be fetched, and that of a site of which that was promised
-// nothing else can.
+// current says that CPUs can fetch the text that is there, and no other text once an update
+// has promised so.
 func (c *closure) current() Sentence {
-	x := Sentence{Name: "promised", Text: "CPUs can fetch what is there, and nothing else once an update has promised so."}
+	x := Sentence{Name: "promised", Text: "CPUs can fetch the text that is there, and no other once an update has promised so."}
 	for t := range c.texts.list {
 		others, just := values{}, values{}
 		for i, w := range c.windows.list {

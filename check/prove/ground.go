@@ -11,8 +11,8 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// What the patcher works on: poke.Ground. What it does to every CPU or every site is
-// noted as an effect; what it waits for, as a condition that must hold of all.
+// The cell as poke.Ground, on which the patcher works. It notes the patcher's writes to every
+// CPU or site as effects, and its waits as conditions that must hold of all.
 
 // Store implements poke.Ground.
 func (c *cell) Store(site, off, n int, t isa.Text) {
@@ -34,7 +34,7 @@ func (c *cell) StoreLiteral(site int, ops uint64) {
 	}
 }
 
-// Unsettle implements poke.Ground: what a CPU takes for promised is so no more.
+// Unsettle implements poke.Ground: promises that CPUs have met end.
 func (c *cell) Unsettle(site int) {
 	if site == 0 {
 		c.write(settled, unsettled)
@@ -129,8 +129,8 @@ func (c *cell) Answered() bool {
 	return true
 }
 
-// StopMachine implements poke.Ground. Whoever is left out is to stand still when it comes
-// in, and is not waited for.
+// StopMachine implements poke.Ground. A CPU that is left out stands still when it comes
+// in, and the patcher does not wait for it.
 func (c *cell) StopMachine(lazy bool) bool {
 	to, leftOut := c.send(lazy)
 	if lazy {

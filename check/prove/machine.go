@@ -205,7 +205,7 @@ func (m *machine) findValues(from *explore.Model) error {
 	return nil
 }
 
-// closeTexts lists what stores make of what can be there, in any order.
+// closeTexts lists the texts that stores can make, in any order.
 func (m *machine) closeTexts(p *poke.Patcher) {
 	for before := 0; before < len(m.texts.list)+len(m.literals.list); {
 		before = len(m.texts.list) + len(m.literals.list)
@@ -221,8 +221,7 @@ func (m *machine) closeTexts(p *poke.Patcher) {
 	}
 }
 
-// begin finds the view of a busy CPU before anything has happened, but for what the CPU
-// does.
+// begin finds the view of a busy CPU before anything has happened, without the CPU's state.
 func (m *machine) begin() {
 	var v view
 	v[place] = m.places.index(spot{})

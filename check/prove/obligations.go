@@ -39,8 +39,8 @@ type named struct {
 }
 
 // allSteps are the steps of the whole machine, whether or not a view makes them: of CPUs
-// that do what some view says, and of the patcher where some view has it. What a step
-// reads can have any value.
+// in the states that views have, and of the patcher at the places that views have. A step
+// may read any value.
 func (c *closure) allSteps() (steps, broken []named) {
 	var all []branch
 	var ds, ps values
@@ -77,21 +77,21 @@ func (c *closure) allSteps() (steps, broken []named) {
 	return steps, broken
 }
 
-// outOfReach are steps that break what none of these branches breaks. Only CPUs make them that
-// do what no view says: what a busy CPU that nobody asks for anything comes to do if it may read
-// anything of sites and of the patcher.
+// outOfReach are steps that break a property that none of these branches breaks. Only CPUs in
+// states that no view has make them: a busy CPU without requests comes to these states if it
+// may read any value of sites and of the patcher.
 func (c *closure) outOfReach(reached []branch) (out []branch) {
 	has := map[cpus.Property]bool{}
 	for _, b := range reached {
 		has[b.broken] = true
 	}
-	aside := *c.machine // whose numbers are not the certificate's
-	aside.cpus.list = []cpus.CPU{c.cpus.list[c.initial()[0][does]]}
+	copied := *c.machine // whose numbers are not the certificate's
+	copied.cpus.list = []cpus.CPU{c.cpus.list[c.initial()[0][does]]}
 	come := []number{0}
 	for i := 0; i < len(come); i++ {
-		for _, b := range aside.stepsOfCPU(come[i], nil) {
+		for _, b := range copied.stepsOfCPU(come[i], nil) {
 			if b.broken != "" && !has[b.broken] {
-				b.when[0] = cond{own, []test{{does, only(c.cpu(aside.cpus.list[come[i]]))}}}
+				b.when[0] = cond{own, []test{{does, only(c.cpu(copied.cpus.list[come[i]]))}}}
 				out = append(out, b)
 			}
 			for _, u := range b.then {

@@ -23,7 +23,7 @@ const (
 	leaveBatch             // the batch is through: another one, or on
 	enterPatch             // chooses the next site of a loop over a batch
 	leavePatch             // the site is through: another one, or on
-	ifLast                 // on where nobody is traced any more, else to what is behind the next finish
+	ifLast                 // on if no site is enabled any more, else behind the next finish
 	finish                 // the update is over
 )
 
@@ -62,7 +62,7 @@ func (l level) covers() values {
 	return only(later, inBatch, current, passed, through)
 }
 
-// item is one place of a program, and what is there.
+// item is one place of a program.
 type item struct {
 	kind    kind
 	at      int // of a step: in the plans
@@ -95,7 +95,7 @@ type program struct {
 	wide   bool // what is published can hold the sites of several batches
 }
 
-// piece is a step of an update, or a border of what is repeated.
+// piece is a step of an update, or a border of a loop.
 type piece struct {
 	kind  kind
 	level level
@@ -144,7 +144,7 @@ func steps(list []poke.Step) (out []piece) {
 	return out
 }
 
-// pieces are an outline's sections, up to what is only for the last tracer.
+// pieces are an outline's sections, without those that are only for the last tracer.
 func pieces(o *poke.Outline) []piece {
 	return slices.Concat(section(o.Before, ofUpdate), []piece{{kind: enterBatch}}, section(o.Batch, ofBatch),
 		[]piece{{kind: leaveBatch}}, section(o.After, ofUpdate))
@@ -181,16 +181,16 @@ func backwards(list []piece) []piece {
 	return list
 }
 
-// addEnable appends the update that enables sites. The ops is attached by the one that
-// finds none enabled: what comes with that, a fence above all, comes with no other.
+// addEnable appends the update that enables sites. An update that finds none enabled attaches
+// the ops first: only this one makes the steps of attach, above all a fence.
 func (p *program) addEnable(attach, plan []piece) {
 	from := len(p.items)
 	p.starts = append(p.starts, start{at: from, attaches: true}, start{at: from + len(attach)})
 	p.add(slices.Concat(attach, plan, []piece{{kind: finish}}), false)
 }
 
-// addDisable appends the update that disables: a grace period and what goes with the
-// last tracer are only for the last.
+// addDisable appends the update that disables sites. Only the last one waits for a grace
+// period and releases the tracer.
 func (p *program) addDisable(plan, grace, keeps, release []piece) {
 	end := []piece{{kind: finish}}
 	last := slices.Concat([]piece{{kind: ifLast}}, grace, release, end, keeps, end)
@@ -270,8 +270,8 @@ func tellable(o *poke.Outline) error {
 // tells that they do. Where a step that pushes them out comes next, it makes no difference
 // whether they wait until then.
 //
-// The ops of a tracer is fenced when it is attached (poke.Life), and nobody attaches
-// another one before its release is over: that is to the same place.
+// The ops of a tracer is fenced when it is attached (poke.Life). The next one is attached, in
+// the same place, only after the release.
 func fenced(o *poke.Outline, t isa.Traits) error {
 	if !t.StoresBuffered {
 		return nil

@@ -59,8 +59,8 @@ func Close(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	return finer, err
 }
 
-// closeCrossings is Close with the fetch model as it is, wherever sites lie unless that is
-// asked for. The proof is that of the usual place, where all others are proved, too.
+// closeCrossings is Close with the setup's fetch model, for every place of sites unless one is
+// asked for. If all places are proved it returns the proof of the usual one.
 func closeCrossings(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	offsets, err := s.Crossings()
 	if err != nil {
@@ -86,7 +86,7 @@ func closeCrossings(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	return first, nil
 }
 
-// closeWith is Close with the fetch model as it is.
+// closeWith is Close with the setup's fetch model and place.
 func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	p := &Proof{Offset: s.Offset}
 	m, err := newMachine(s)

@@ -38,9 +38,9 @@ func (o *Obligation) script(goal bool) string {
 	return s + "(check-sat)\n"
 }
 
-// form is how "for all CPUs and sites" is written: with quantifiers, or by all that
-// there is to be had of the CPUs and sites that an obligation is about. CPUs have a
-// site, and nothing leads from a site to a CPU: there are no others.
+// form is how "for all CPUs and sites" is written: with quantifiers, or by naming every CPU
+// and site that an obligation can speak of. A CPU has a site, but a site leads to no CPU, so
+// these are finitely many.
 type form struct {
 	quantified bool
 	cpus       []string
@@ -186,7 +186,7 @@ func inView(after, c, s string) string {
 	return fmt.Sprintf("(ite (= (at%s %s) %s) (V %s) (W %s))", after, c, s, all, all)
 }
 
-// Solver decides obligations: z3 or cvc5, both of which Debian has.
+// Solver decides obligations: z3 or cvc5. Debian has both.
 type Solver struct {
 	Name string
 	path string
@@ -240,7 +240,7 @@ func (s *Solver) decide(ctx context.Context, script string) (string, error) {
 	return answer, nil
 }
 
-// run is all that a solver says to a script.
+// run gives a script to the solver and returns its output.
 func (s *Solver) run(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.path, s.args...)
 	cmd.Stdin = strings.NewReader(script)

@@ -137,7 +137,7 @@ func (m *machine) choose(b branch, goOn func(branch, number, ...update) branch) 
 			update{attr: enabled, to: is, ofSites: every, provided: who})
 		u.picks = true
 		switch {
-		case start.attaches: // nothing is enabled: nobody is attached
+		case start.attaches: // only where no site is enabled
 			u.when = append(u.when, cond{every, []test{{enabled, only(0)}}})
 		case !start.undo:
 			u.when = append(u.when, cond{own, []test{{opsStates, m.attached()}}})

@@ -19,8 +19,8 @@ func (c *closure) way(i int) (list []int) {
 	return list
 }
 
-// Story is the shortest way through views to what a step breaks: each step, and what it
-// changes of the view.
+// Story is the shortest way through views to a broken property: each step, with the
+// attributes of the view that it changes.
 func (c *closure) story(b broken) string {
 	var out strings.Builder
 	var before view

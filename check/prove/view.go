@@ -112,8 +112,8 @@ type domain[T comparable] struct {
 	list []T
 }
 
-// index is the number of a value; new ones get the next. It panics with a limit where
-// there is no room, which who closes the views recovers.
+// index is the number of a value; new ones get the next. Where there is no room it panics
+// with a limit, from which closeViews recovers.
 func (d *domain[T]) index(v T) number {
 	if i := slices.Index(d.list, v); i >= 0 {
 		return number(i)
@@ -128,8 +128,8 @@ func (d *domain[T]) index(v T) number {
 // limit says what there was no room for.
 type limit string
 
-// scope says whose attribute is meant: the acting CPU's or site's own (and the
-// patcher's, of which there is one), that of every one, or of some.
+// scope says whose attribute is meant: the acting CPU's or site's own (or the only
+// patcher's), that of every one, or of some.
 type scope uint8
 
 const (
@@ -156,8 +156,8 @@ type change uint8
 const (
 	set   change = iota // a value
 	push                // of a window: a text more
-	fresh               // of a window: what is there, and nothing else
-	older               // of does: what was promised is so no more
+	fresh               // of a window: only the text that is there
+	older               // of does: the CPU's promise ends
 )
 
 // update is one effect of a step. All of a step's effects are of the state before it.
@@ -179,7 +179,7 @@ type branch struct {
 	why    string
 	onCPU  bool // there is an acting CPU
 	onSite bool // there is an acting site
-	picks  bool // it goes by what is chosen
+	picks  bool // it depends on the choice
 }
 
 // holds tells whether a view has one of the values.
@@ -242,8 +242,8 @@ func cubesOf(views []view) []cube {
 var joinOrder = []attr{does, asked, window, stand, settled, home, done, opsStates, enabled, entry, role, text, waiting,
 	literal, space, published, reference, place}
 
-// joined makes one cube of those that differ in one attribute alone, over and over. The
-// order of what it returns is that of the values.
+// joined merges cubes that differ in one attribute alone, over and over. It returns them in
+// the order of their values.
 func joined(list []cube) []cube {
 	for before := -1; before != len(list); {
 		before = len(list)
