@@ -232,7 +232,7 @@ func (w *world) finish(i, update int) {
 	w.itself(home)
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
-			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
+			Why: "the program is over, and the CPUs that it has stopped never go on"})
 	}
 	if w.m.anyEnd {
 		return
@@ -244,8 +244,8 @@ func (w *world) finish(i, update int) {
 	}
 }
 
-// holdSite holds a site against what an update was to leave there, as far as it is there
-// by now.
+// holdSite compares a site with the text and the literal that an update was to leave there,
+// where the patcher's stores have become visible.
 func (w *world) holdSite(p *poke.Patcher, home int, l left) {
 	v := cpus.Violation{Property: cpus.BrokenSite, CPU: home, Site: int(l.site), Addr: w.m.Code.Sites[l.site]}
 	text, ops, n := w.m.texts[v.Site][w.newest(v.Site)], w.literal[v.Site], w.m.Code.Len

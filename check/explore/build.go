@@ -87,7 +87,7 @@ func (s *Setup) Model() (*Model, error) {
 		Preempt: s.Preempt, SameSites: s.patchers() == 1 && len(s.Lengths) < 2,
 	}
 	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
-		return nil, errors.New("no CPU is isolated: nobody comes in from user space early")
+		return nil, errors.New("no CPU is isolated: none comes in from user space early")
 	}
 	if s.Protocol.Batching == poke.Buffered {
 		m.Slots = s.Buffer.Slots
@@ -128,7 +128,7 @@ func (s *Setup) validate() error {
 	case slices.ContainsFunc(s.Roles, func(r cpus.Role) bool { return !r.Valid() }):
 		return errors.New("a CPU has a role that there is not")
 	case s.Contend && s.patchers() < 2:
-		return errors.New("one patcher contends with nobody: want 2 or more")
+		return errors.New("one patcher contends with no other: want 2 or more")
 	case s.Contend && s.Switch:
 		return errors.New("sites that several patchers contend for are enabled and disabled: they do not go over " +
 			"from one ops to another")
@@ -210,7 +210,7 @@ func (s *Setup) spared(shape poke.Shape, plan []poke.Step) []poke.Step {
 	}))
 }
 
-// Shape is the shape of the updates, for those who ask what the protocol offers.
+// Shape is the shape of the updates: it decides which mutations the protocol offers.
 func (s *Setup) Shape() (poke.Shape, error) {
 	longest, err := s.longest()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// A checkpoint is a line of JSON, then words in little-endian order: what was
-// visited, the states of the level that are still to be looked at, and those of
-// the next level, each list behind its number of entries; then the SHA-256 of all
-// that.
+// A checkpoint is a line of JSON, then words in little-endian order: the visited
+// states, the states of the level that are still to be looked at, and those of
+// the next level, each list behind its number of entries. The SHA-256 of all of
+// it stands at the end.
 
 // checkpointFormat is the version of the format.
 const checkpointFormat = 2
@@ -153,8 +153,8 @@ func (s *search) load() error {
 	return nil
 }
 
-// read reads a checkpoint of so many bytes; nothing that it says of itself is
-// believed beyond that.
+// read reads a checkpoint of size bytes. Counts in it that would need more bytes are
+// refused.
 func (s *search) read(file io.Reader, size int64) error {
 	sum := sha256.New()
 	body := io.LimitReader(file, size-sha256.Size)

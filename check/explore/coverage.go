@@ -14,7 +14,7 @@ import (
 // Coverage is what a search has made happen, in the interleavings that its
 // reductions leave: safe says little of a machine in which it does not happen.
 type Coverage struct {
-	Steps  uint64   // of CPUs, looks for interrupts aside
+	Steps  uint64   // of CPUs, without looks for interrupts
 	Traps  uint64   // taken
 	Places int      // of programs, and of what CPUs do, that were reached
 	Of     int      // so many that there are in this model
@@ -129,8 +129,8 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 	}
 }
 
-// eachWay calls f with every step of the ways that CPUs of this model may go, calls
-// aside.
+// eachWay calls f with every step of the ways that CPUs of this model may go, but not
+// with steps of early calls.
 func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 	user := slices.Contains(m.Roles, cpus.Isolated)
 	here := [cpus.NumSections]bool{
@@ -160,8 +160,8 @@ func (m *Model) RestsOn() string {
 	return ""
 }
 
-// Assumes says in one line what every verdict takes for granted: what patchers do, what a fetch may see, which lock
-// keeps several patchers apart, whether the return from a trap fetches afresh, and what is not modelled.
+// Assumes says in one line which assumptions every verdict rests on: the workload, the fetch model, the lock that
+// keeps several patchers apart, whether the return from a trap fetches afresh, and the parts that are not modelled.
 func (m *Model) Assumes() string {
 	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
 	switch at := m.Code.Sites[0]; m.Code.Arch.Grain(at) {

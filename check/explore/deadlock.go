@@ -26,7 +26,7 @@ func (w *world) stuck(patcher int) bool {
 	return !able[patcher]
 }
 
-// canMove tells whether a patcher gets on, given those who do.
+// canMove tells whether a patcher gets on if the able ones do.
 func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 	p := &w.patcher[i]
 	if w.sat[i] != sitting {
@@ -73,8 +73,8 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 	}
 }
 
-// begins tells whether a patcher between two updates will find its sites as one of them
-// begins: as they are, or when others that change them get on.
+// begins tells whether a patcher between two updates can begin one: its sites are ready for
+// one now, or another patcher that changes them gets on.
 func (w *world) begins(i int, able *[MaxPatchers]bool) (ready bool) {
 	w.patcher[i].Ready(w, func(*poke.Choice) { ready = true })
 	for k := range w.m.Programs {
@@ -115,8 +115,8 @@ func (w *world) owesAnswer(cpu, patcher int) bool {
 	return false
 }
 
-// runs tells whether a CPU gets to what the patcher has sent it: not one that
-// stands still, unless the request gets through or somebody resumes it.
+// runs tells whether a CPU will take a request of the patcher. A CPU that stands still
+// does not, unless the request gets through to it or a patcher resumes it.
 func (w *world) runs(cpu, patcher int, able *[MaxPatchers]bool) bool {
 	c := w.own(cpu)
 	if c.Phase != cpus.Stopped || !w.stopped[cpu] {
@@ -138,8 +138,8 @@ func (w *world) conserved(patcher int) bool {
 	return owed == int(w.left[patcher])
 }
 
-// owed is how many answers a CPU, what an NMI has interrupted there, and the task that is
-// parked there, owe a patcher.
+// owed is how many answers a CPU owes a patcher, with those of the code that an NMI has
+// interrupted there and of the task that is parked there.
 func (w *world) owed(cpu, patcher int) (owed int) {
 	n := len(w.m.Roles)
 	for _, r := range w.box[cpu] {
@@ -181,7 +181,7 @@ func (w *world) deadlock(i int) *cpus.Violation {
 	case poke.Lock:
 		why += fmt.Sprintf(" for patcher %d, which has the lock and waits itself", w.Held[st.Mutex]-1)
 	case poke.Expect:
-		why += " for what nobody tells it any more"
+		why += " for a message that never comes"
 	default:
 		for cpu := range w.m.Roles {
 			if w.owesAnswer(cpu, i) {

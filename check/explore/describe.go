@@ -11,7 +11,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// describe says in words what an action has done, and what is there now.
+// describe puts an action, and the state that it led to, into words.
 func (w *world) describe(before *world, a action, answers []uint8) Step {
 	s := Step{Do: a.spell(answers), Who: fmt.Sprintf("cpu %d", a.who), Event: w.event.String()}
 	s.After = w.after(a)
@@ -63,7 +63,7 @@ func placeOf(p *poke.Patcher) string {
 	return fmt.Sprintf("step %d, patch %d, access %d, %d buffered", at, done, stage, p.Waiting())
 }
 
-// stateOf is what of a CPU's state matters to what it does next.
+// stateOf is the part of a CPU's state on which its next step depends.
 func stateOf(c *cpus.CPU) string {
 	s := c.Phase.String()
 	if c.Phase > cpus.Asleep && !c.InInterrupt() {
@@ -100,7 +100,7 @@ func (w *world) cpuState(i int) string {
 	return s
 }
 
-// siteState is a site's bytes, and what each CPU may fetch of it.
+// siteState is a site's bytes, and the versions that each CPU may fetch.
 func (w *world) siteState(site int) Site {
 	n := w.m.Code.Len
 	s := Site{Bytes: w.Peek(site).Format(n)}

@@ -48,7 +48,7 @@ func newExpander(m *Model, r Reductions) *expander {
 }
 
 // expand goes through the successors of a state, in an order that is always the
-// same, and calls f at each with what the way there has broken, or nil. Actions
+// same, and calls f at each with the violation on the way there, or nil. Actions
 // that change nothing are left out. It ends early when f is false.
 func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	w := e.w
@@ -85,7 +85,7 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 }
 
 // pack writes the world, which was read from words before the action, into next.
-// Most steps change nothing but the CPU that makes them.
+// Most steps change only the CPU that makes them.
 func (e *expander) pack(words []uint64, a action) {
 	w := e.w
 	own, shared := w.written()
@@ -105,7 +105,7 @@ func (e *expander) pack(words []uint64, a action) {
 	e.normalise()
 }
 
-// normalise gives states that differ in nothing but numbers the same words.
+// normalise gives states that differ only in their numbering the same words.
 func (e *expander) normalise() {
 	e.canonical(e.next)
 	if e.reduce.Sites && e.m.SameSites && e.w.sitesAlike() {

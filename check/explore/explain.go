@@ -59,7 +59,7 @@ func (t *Trace) table() string {
 	return w.Render()
 }
 
-// lines is the steps as numbered lines, each with what has changed below it.
+// lines is the steps as numbered lines, with the changes below each.
 func (t *Trace) lines(width int) string {
 	who := t.columns()
 	var b strings.Builder
@@ -156,12 +156,12 @@ func (t *Trace) verdict(width int) string {
 	}
 	s = indented(s+": "+v.Why, 2, width)
 	if !t.Shortest {
-		s += indented("There may be a shorter way: nobody has looked at all of them.", 2, width)
+		s += indented("There may be a shorter way: the search has not gone through all of them.", 2, width)
 	}
 	return s
 }
 
-// columns are those who do something, the patchers first.
+// columns are the patchers and CPUs that make a step, the patchers first.
 func (t *Trace) columns() (who []string) {
 	seen := map[string]bool{}
 	for _, s := range t.Steps {

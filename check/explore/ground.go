@@ -200,7 +200,7 @@ func (w *world) written() (own uint, shared bool) {
 	return own, w.notes.shared
 }
 
-// onlyItself tells whether a CPU has changed nothing but what only itself knows.
+// onlyItself tells whether a CPU has changed only its own state.
 func (n *notes) onlyItself(cpu int) bool { return *n == notes{cpus: 1 << cpu} }
 
 // noteAction notes what an action writes before anybody makes an access.

@@ -29,8 +29,7 @@ type Furnishable interface {
 	SetOps(addr uint64, o cpus.Outcome)
 }
 
-// Furnish gives a machine the model's literals and ops, as they are before anything
-// has happened.
+// Furnish gives a machine the model's literals and ops, in their initial state.
 func (m *Model) Furnish(machine Furnishable) error {
 	for site, ops := range m.Literals {
 		machine.StoreLiteral(site, ops)
@@ -127,7 +126,7 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 	return t, nil
 }
 
-// Ops are all that text or a literal can name, but for nop_ops.
+// Ops are all ops that text or a literal can name, without nop_ops.
 func (m *Model) Ops() []uint64 {
 	return slices.DeleteFunc(slices.Clone(m.ops), func(ops uint64) bool { return ops == m.NopOps })
 }

@@ -83,7 +83,7 @@ type liveness struct {
 	number map[uint64]uint32 // of a state, by fingerprint
 	first  []uint32          // by state: where its successors begin in to
 	to     []uint32
-	well   []goals  // by state: what can be reached from it
+	well   []goals  // by state: the goals that can be reached from it
 	places []uint16 // by state: how far all programs are together
 	depth  int
 	broken bool // last is a violation of another kind
@@ -199,8 +199,8 @@ func (w *world) goals() (g goals) {
 }
 
 // stuck goes backward from the states that have reached a goal, goal by goal, and finds
-// a state that has no way to one: an update's before the CPUs'. Of several it is the first of
-// those where programs have got farthest, which tells most of what they wait for.
+// a state that has no way to one: an update's before the CPUs'. Of several it takes the first
+// one in which programs have got farthest: that shows best for what they wait.
 func (l *liveness) stuck() (state uint32, found bool) {
 	from, begin := l.reverse()
 	goals := []goals{atRest}
@@ -262,7 +262,7 @@ func (w *world) whereabouts(i int) string {
 	return "is between two updates"
 }
 
-// witness is the way into a state from where there is none to some goal.
+// witness is the way into a state that has no way to some goal.
 func (l *liveness) witness(state uint32) (*Trace, error) {
 	lost := l.well[state]
 	t, w, err := l.way(l.wayTo(state))
@@ -273,7 +273,7 @@ func (l *liveness) witness(state uint32) (*Trace, error) {
 	for i := range l.m.Programs {
 		if lost>>i&1 == 0 {
 			*v = cpus.Violation{Property: cpus.StuckUpdate, CPU: l.m.homes[i], Why: fmt.Sprintf(
-				"patcher %d %s, and nothing that anybody can do from here on lets an update of its end", i, w.whereabouts(i))}
+				"patcher %d %s, and whatever follows, no update of its ever ends", i, w.whereabouts(i))}
 			return t, nil
 		}
 	}
@@ -281,8 +281,7 @@ func (l *liveness) witness(state uint32) (*Trace, error) {
 	for i := range l.m.Roles {
 		switch c := &w.cpu[i]; {
 		case !c.BetweenCalls():
-			v.CPU, v.Why = i, fmt.Sprintf("it is %s, and nothing that anybody can do from here on brings it back "+
-				"between two calls", c.Phase)
+			v.CPU, v.Why = i, fmt.Sprintf("it is %s, and whatever follows, it never comes back between two calls", c.Phase)
 			return t, nil
 		case w.parked[i].There():
 			v.CPU, v.Why = i, "the task that was preempted there never ends its call"

@@ -48,8 +48,8 @@ func (w *world) outdate() {
 	}
 }
 
-// eachMet exchanges what a site promised to those who are about it: CPUs, tasks that are
-// parked, and what NMIs have interrupted. Who has met no promise does not ask.
+// eachMet exchanges the promises about a site that CPUs there have met, parked tasks, and
+// code that NMIs have interrupted.
 func (w *world) eachMet(site int, f func(cpus.Promise) cpus.Promise) {
 	exchange := func(of int32, p *cpus.Promise, note func(cpu int), i int) {
 		if int(of) != site || p.Seq() == 0 {
@@ -94,8 +94,8 @@ func (w *world) needsLess(cpu int) bool {
 		c.Phase != w.was.Phase && (c.Phase == cpus.Asleep || c.Phase == cpus.Down)
 }
 
-// forget drops the stores that every CPU has seen, and counts positions from there: how
-// long ago is all that matters. Then it drops those that make no difference.
+// forget drops the stores that every CPU has seen, and counts positions from there: only
+// their order matters. Then it drops those that make no difference.
 func (w *world) forget() {
 	oldest := w.Seq()
 	traits := &w.m.Code.Traits
@@ -103,8 +103,8 @@ func (w *world) forget() {
 		c := &w.cpu[i]
 		asleep := c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells && !w.m.Code.Path.NMIs
 		if asleep && w.m.Code.Deaf>>i&1 == 0 || c.Phase == cpus.Down {
-			// Nothing but an interrupt, or being brought up, gets it to fetch anything,
-			// and that makes it fetch afresh.
+			// The CPU fetches again only after an interrupt, or when it is brought up,
+			// and both make it fetch afresh.
 			c.Synced = w.Seq()
 			w.itself(i)
 		}
@@ -166,8 +166,8 @@ type history struct {
 	kept [maxStores + 2]bool
 }
 
-// history reads a site's out of the log. Kept are what some CPU has seen last, so that
-// its window begins there, what was promised, and the newest.
+// history reads a site's history out of the log. It keeps the version that some CPU has seen
+// last, where its window begins, a promised version, and the newest.
 func (w *world) history(site int) (h history) {
 	h.text[0], h.kept[0], h.at[0], h.n = w.base[site], true, -1, 1
 	for i, s := range w.log[:w.logged] {

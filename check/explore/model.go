@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// The limits of a model: what a state's words have room for.
+// The limits of a model: a state's words have room for no more.
 const (
 	MaxCPUs     = 8
 	MaxSites    = cpus.CodecSites
@@ -61,10 +61,10 @@ type Model struct {
 	rules    poke.Rules
 	texts    [][]isa.Text    // by site: every text that it can have
 	grains   []int           // by site: see findGrains
-	changes  [][]cpus.Change // by site: what updates make of it
-	batches  [][]*batch      // by program and step: what a Publish publishes
+	changes  [][]cpus.Change // by site: the changes that updates make
+	batches  [][]*batch      // by program and step: the batch that a Publish publishes
 	flat     []*batch        // the same, numbered from 1
-	final    [][][]left      // by program and update: what must be there in the end
+	final    [][][]left      // by program and update: the texts and literals at the end
 	stores   []storeList     // by program: every store that can be buffered
 	quiet    [][]quiet       // by program and step, for reductions
 	alike    []int8          // by CPU: the equal one before it, -1 for none

@@ -85,8 +85,8 @@ type left struct {
 	ops         uint64 // of the literal
 }
 
-// finals works out what each update of a program leaves at its sites: what the last
-// patch of a site leads to that the update verifies or promises; its literal also where
+// finals works out the text and literal that each update of a program leaves at its sites:
+// those of the last patch of a site that the update verifies or promises; its literal also where
 // the update writes it alone. A program that is one update leaves the others as they were.
 func (p *Program) finals(initial []isa.Text, literals []uint64) (out [][]left) {
 	for _, u := range p.updates() {

@@ -80,8 +80,8 @@ func (q quiet) and(r quiet) quiet {
 	return quiet{q.calls && r.calls, q.lookups && r.lookups, q.entries && r.entries}
 }
 
-// findQuiet works quiet out, from the end of each update. Behind one of a menu may come
-// any that its own end leaves ready; at first nothing is known to come.
+// findQuiet works quiet out, from the end of each update. An update of a menu may be followed
+// by any that its end leaves ready; findQuiet begins with none of them and repeats.
 func (m *Model) findQuiet() {
 	for i := range m.Programs {
 		p := &m.Programs[i]
@@ -122,7 +122,7 @@ func (m *Model) quietBefore(p *Program, st poke.Step, q quiet) quiet {
 		q.calls = true
 	case poke.Publish, poke.Clear:
 		q.lookups, q.entries = false, false
-	case poke.Write: // what its breakpoint stands for is judged with what is looked up
+	case poke.Write: // a handler's look-up depends on the change that its breakpoint stands for
 		q.lookups = q.lookups && !(st.Part == poke.Breakpoint && m.manyChanges(p, st))
 	case poke.Unpublish:
 		q.entries = false
@@ -165,11 +165,11 @@ func (w *world) lookupsQuiet() bool {
 // oneByOne leaves of what may happen next the steps of one CPU that has yet to
 // answer the round, or the call to stand still, that the only patcher waits for.
 // The patcher can do nothing before that, and CPUs do nothing to each other (but where
-// one that is in the handler lets another one in), so
-// that all that others can do meanwhile can as well be done when this CPU has
+// one that is in the handler lets another one in). So
+// all steps of others commute with those of this CPU, and can come when it has
 // answered (a persistent set: Godefroid, "Partial-Order Methods for the
-// Verification of Concurrent Systems", LNCS 1032, 1996). It gets to answer after a
-// bounded number of its steps, so that nobody is put off for ever.
+// Verification of Concurrent Systems", LNCS 1032, 1996). It answers after a
+// bounded number of its steps, so that no step is put off for ever.
 func (w *world) oneByOne(list []action) []action {
 	if !w.alone() || w.m.Preempt || w.sat[0] != sitting {
 		return list
@@ -256,7 +256,7 @@ func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 		}
 		st := p.Plan[p.At]
 		switch {
-		case w.chose: // which update nobody else sees
+		case w.chose: // only the patcher sees which update it has chosen
 		case st.Op == poke.Verify && (p.InPatch() || w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0):
 		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
 			// The sooner the more is promised, unless it takes a promise's place.
@@ -278,7 +278,7 @@ func (w *world) alone() bool { return len(w.m.Programs) == 1 }
 
 // runCPUOn goes on with a CPU. A look for interrupts that finds none goes with the
 // instruction after it: both commute with a request that is sent in between, whose
-// sender can do nothing else before the CPU has answered.
+// sender waits until the CPU has answered.
 func (w *world) runCPUOn(i int, ch cpus.Chooser) {
 	c := &w.cpu[i]
 	looked := w.alone() && c.AtBorder() && c.Polled()
@@ -289,9 +289,9 @@ func (w *world) runCPUOn(i int, ch cpus.Chooser) {
 		w.perform(action{kind: stepCPU, who: uint8(i)}, ch)
 	}
 	if w.found == nil && w.alone() && c.AtBorder() && c.Polled() && !c.Owes() {
-		// Having looked already makes no difference: what may come meanwhile
-		// may as well come after the instruction. What has come already would be
-		// done before it, though.
+		// Having looked already makes no difference: a request that comes meanwhile
+		// may as well come after the instruction. One that has come already would be
+		// answered before it, though.
 		w.perform(action{kind: attend, who: uint8(i)}, ch)
 	}
 }
@@ -301,7 +301,7 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 	switch c.Phase {
 	case cpus.Trapped:
 		return w.entriesQuiet(i)
-	case cpus.Searching: // only who holds a reference is waited for
+	case cpus.Searching: // patchers wait only for CPUs that hold a reference
 		return w.m.Code.Path.Holds(c.Phase) && w.leavesQuiet()
 	case cpus.Leaving: // before it others wait, unless they publish again without
 		return w.m.Refs == int3.NoRef || w.leavesQuiet()
@@ -313,7 +313,7 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 		way, at := c.OnWay()
 		s := w.m.Code.Path.WaySteps(way)[at]
 		return s == cpus.DoCatchUp || s == cpus.DoSync
-	case cpus.Interrupted: // nobody else takes from its box
+	case cpus.Interrupted: // only this CPU takes from its box
 		return w.alone()
 	case cpus.Calling:
 		return !w.leased(i) && w.callsQuiet()

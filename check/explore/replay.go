@@ -28,8 +28,8 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("%s: %q, the trace says %q", text, e.Got, e.Want)
 }
 
-// Stepped is an engine whose CPUs and patchers make their steps one by one, as they are
-// told: what a trace can be forced on.
+// Stepped is an engine whose CPUs and patchers make their steps one by one, on command, so
+// that it can be forced to follow a trace.
 type Stepped interface {
 	// CPU is what a CPU is about; see cpus.Lockstep for this one and those that follow.
 	CPU(cpu int) cpus.CPU
@@ -103,8 +103,8 @@ func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
 	return v, nil
 }
 
-// fits tells whether a trace says of every step what each of the model's sites holds
-// behind it, and what each CPU does and may fetch there.
+// fits tells whether every step of a trace names the contents of each of the model's sites
+// behind it, and each CPU's state and the versions that it may fetch there.
 func (m *Model) fits(t *Trace) error {
 	if len(t.Steps) == 0 {
 		return errors.New("the trace has no steps")
@@ -227,8 +227,8 @@ func (r *replay) leased(cpu int) bool {
 	return false
 }
 
-// violation is what the last step has broken: what the machine has reported, or
-// what is only seen from outside of it.
+// violation is the property that the last step has broken: the machine has reported it, or it
+// shows only from outside of the machine.
 func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 	if _, first := r.on.Violations(); len(first) > 0 {
 		return &first[0]
@@ -336,7 +336,7 @@ func Conform(m *Model, t *Trace) (int, error) {
 		diverged := &DivergedError{Step: n + 1, Do: s.Do}
 		if int(a.who) >= len(m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) &&
 			int(a.who) >= len(m.Programs) {
-			diverged.What = "nobody of that number"
+			diverged.What = "no CPU or patcher has that number"
 			return n, diverged
 		}
 		if !w.may(a) {

@@ -23,7 +23,7 @@ type Options struct {
 	Workers int  // 0: one for each core
 
 	// Liveness also asks whether every update can end, and every CPU can come back; see
-	// Liveness, which is asked where nothing else can break.
+	// Liveness. The question comes after a search that has found nothing broken.
 	Liveness bool
 
 	// Limits; 0 for none. States are counted at the end of a level, so that a
@@ -301,7 +301,7 @@ func (s *search) result(v Verdict) *Result {
 	return r
 }
 
-// errNoTrace says that the second search did not get to what the first has found.
+// errNoTrace says that the second search did not get to the violation that the first has found.
 var errNoTrace = errors.New("the violation was not found again")
 
 // found notes a violation. Which of a level's is kept does not depend on who finds

@@ -21,8 +21,8 @@ const SwarmStates = 1_000_000
 
 // Member is one search of a swarm (Holzmann, Joshi, Groce, "Swarm Verification Techniques",
 // IEEE Transactions on Software Engineering 37(6), 2011): depth first, within bounds, in an
-// order of its own. Many of them see more of what is too large to be seen whole than one that
-// breaks off does, each in little memory.
+// order of its own. Of a space that is too large to be searched whole, many of them see more than
+// one search that breaks off, each in little memory.
 //
 // It begins anew eight times, and whenever it has found something. Each time it prefers some
 // CPUs and patchers to others, and takes the successors of a state in an order drawn by these

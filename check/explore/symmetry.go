@@ -4,8 +4,8 @@ package explore
 
 import "github.com/textpoke/textpoke/poke"
 
-// canonical exchanges equal CPUs so that states that differ in nothing else have the same words: a
-// CPU's word holds all of its state, and no step asks for its number.
+// canonical exchanges equal CPUs so that states that differ only in their order have the same
+// words: a CPU's word holds all of its state, and no step asks for its number.
 func (e *expander) canonical(words []uint64) {
 	n := len(e.m.Roles)
 	for i := range n {
@@ -29,7 +29,7 @@ func (e *expander) canonical(words []uint64) {
 	}
 }
 
-// less orders CPUs by their words, of which each has so many.
+// less orders two CPUs by their words, of which each has own.
 func less(words []uint64, a, b, n, own int) bool {
 	for at := 0; at < own*n; at += n {
 		if words[at+a] != words[at+b] {
@@ -101,7 +101,7 @@ func (w *world) sitesAlike() bool {
 }
 
 // exchangeSites numbers equal sites in the order in which CPUs are about them, so
-// that states that differ in nothing else have the same words.
+// that states that differ only in that order have the same words.
 func (e *expander) exchangeSites(words []uint64) {
 	var number [MaxSites]int // plus 1
 	n := 0

@@ -28,7 +28,7 @@ type Trace struct {
 	Violation cpus.Violation `json:"violation"`
 }
 
-// Step is one action, and what is there after it.
+// Step is one action, and the state after it.
 type Step struct {
 	Do    string   `json:"do"`    // see Schedule
 	Who   string   `json:"who"`   // "cpu 1", "patcher 0"
@@ -46,7 +46,7 @@ type Site struct {
 	Fetch   [][]string `json:"fetch"`             // by CPU: every text that it may fetch, the newest first
 }
 
-// Schedule is the actions alone: who steps, and what the chooser answers, as
+// Schedule is the actions alone: who steps, and the chooser's answers, as
 // "p0 c1:1,0 b0": patcher 0 steps, CPU 1 steps and its questions are answered by 1
 // and 0, patcher 0 begins. d0.1: the second of its buffered stores drains; k1: the
 // task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
@@ -124,7 +124,7 @@ func (s *search) findTrace(ctx context.Context, r *Result) error {
 		}
 		found, err := t.search(ctx)
 		if err != nil {
-			return nil // interrupted: what is known is known
+			return nil // interrupted: the trace stays as it is
 		}
 		if !found {
 			continue
@@ -296,7 +296,7 @@ func (t *tracer) follow(w *world, a action, answers []uint8) (steps []Step) {
 // traceFormat is the version of the format of trace files.
 const traceFormat = 1
 
-// traceFile is a trace as it is saved.
+// traceFile is a saved trace.
 type traceFile struct {
 	Format int `json:"format"`
 	*Trace
@@ -317,7 +317,7 @@ func (t *Trace) Save(path string) error {
 // maxTraceFile bounds what is read of a trace file, in bytes.
 const maxTraceFile = 256 << 20
 
-// LoadTrace reads a trace. Errors name the file and what is wrong with it.
+// LoadTrace reads a trace. Errors name the file and the mistake.
 func LoadTrace(path string) (*Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {

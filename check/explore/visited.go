@@ -60,7 +60,7 @@ type printSegment struct {
 }
 
 // The set is at most so full, and grows by half, so that a state takes 9.4 to 14.1
-// bytes. As long as it is little it grows faster: what it takes is little, too.
+// bytes. A little set grows faster: it needs little memory anyway.
 const (
 	fullNum, fullDen = 17, 20
 	firstSlots       = 64
@@ -110,8 +110,8 @@ func (p *prints) insertAll(b *arrivals) {
 	}
 }
 
-// sort puts the batch into the order of segments, what is equal in the order in which
-// it came, and tells where each segment's end is. Nothing is new yet.
+// sort puts the batch into the order of segments, equal ones in the order in which they
+// came, and returns where each segment ends. It marks none as new.
 func (b *arrivals) sort() (ends [segments]uint16) {
 	n := len(b.fps)
 	b.order, b.fresh = slices.Grow(b.order[:0], n)[:n], slices.Grow(b.fresh[:0], n)[:n]

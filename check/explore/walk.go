@@ -12,8 +12,8 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// Move is a step from one state of a model to another. States are numbered as they are
-// found; before anything has happened it is state 0.
+// Move is a step from one state of a model to another. States are numbered in the order in
+// which they are found; the initial state is 0.
 type Move struct {
 	From, To int
 	Patcher  bool // or a CPU makes it; a store that becomes visible is the patcher's

@@ -86,18 +86,18 @@ type variant struct {
 	attach, release bool
 }
 
-// updates are the ways to change a set of a patcher's sites one way, by what the rest of
-// them hold.
+// updates are the updates that change a set of a patcher's sites one way, one for each state
+// of its other sites.
 func (s *Setup) updates(set, all uint64, undo bool) (out []variant) {
 	if s.Contend {
-		// What the sites hold is for the update to find, under text_mutex. Once all are
-		// disabled, whoever enabled them, none leads to this patcher's ops.
+		// The update reads the sites under text_mutex. Once all are disabled, by any
+		// patcher, none leads to this patcher's ops.
 		return []variant{{poke.Choice{Sites: set, Undo: undo}, !undo, undo && set == all}}
 	}
 	rest := all &^ set
 	either, never := []bool{false, true}, []bool{false}
 	attaches, releases := either, either
-	if !s.Switch { // nobody is attached where nothing is enabled
+	if !s.Switch { // no ops is attached where no site is enabled
 		if undo {
 			attaches = never
 		} else {

@@ -68,8 +68,8 @@ type state struct {
 // store is one store to a site, and the text that it left.
 type store struct{ site, text uint8 }
 
-// request is one interrupt in a box: 1 + sender, and above that which of
-// requestCauses it is for, in two bits each.
+// request is one interrupt in a box: 1 + sender, and above that its cause's index in
+// requestCauses.
 type request uint8
 
 // requestCauses are the causes of what patchers send here.
