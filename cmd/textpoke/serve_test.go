@@ -53,6 +53,7 @@ func scriptAnswers(ts *testscript.TestScript, neg bool, args []string) {
 // served is a server in this process.
 type served struct {
 	url  string
+	log  *safeBuffer // so far
 	stop func() (code int, log string)
 }
 
@@ -68,7 +69,7 @@ func serve(t *testing.T, args ...string) served {
 		code <- run(ctx, append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--records", "gen:n=100",
 			"--cpus", "2"}, args...), streams{strings.NewReader(""), in, &log})
 	}()
-	s := served{stop: sync.OnceValues(func() (int, string) { cancel(); return <-code, log.String() })}
+	s := served{log: &log, stop: sync.OnceValues(func() (int, string) { cancel(); return <-code, log.String() })}
 	t.Cleanup(func() { s.stop() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -293,7 +294,8 @@ func TestServeReload(t *testing.T) {
 		t.Errorf("the old token: %d", got)
 	}
 	write("nonsense\n")
-	hangup()
+	hangup() // another thread may take it, and late: a server that no longer waits for it is ended by it
+	awaitReady(t, func() bool { return strings.Contains(s.log.String(), "not read again") })
 	if code, log := s.stop(); code != exitDone && code != exitCut || strings.Count(log, `"msg":"read again"`) != 1 {
 		t.Errorf("%d %s", code, log)
 	}
