@@ -153,12 +153,12 @@ func TestRefuses(t *testing.T) {
 			return i + 1
 		}, "it answers a round that nobody has sent, or twice"},
 		"acts as nothing": {x86, func(t *testing.T, r *record.Recording) int {
-			i := find(t, r, record.Act, 0)
+			i := find(t, r, record.Leave, 0)
 			r.Steps[i].At++
 			return i
 		}, "does not lead there"},
 		"does not know": {x86, func(t *testing.T, r *record.Recording) int {
-			i := find(t, r, record.Act, 0)
+			i := find(t, r, record.Leave, 0)
 			r.Steps[i].Kind = record.Pass
 			return i
 		}, "the handler does not know a breakpoint that stands there"},
@@ -284,16 +284,16 @@ func TestRefuses(t *testing.T) {
 		"acts elsewhere": {x86, func(t *testing.T, r *record.Recording) int {
 			i := find(t, r, record.Store, 0)
 			r.Steps = slices.Insert(r.Steps, i, record.Step{CPU: 1, Kind: record.Trap, At: 0x1234},
-				record.Step{CPU: 1, Kind: record.Act, At: 0x1239})
+				record.Step{CPU: 1, Kind: record.Leave, At: 0x1239})
 			return i + 1
 		}, "no batch that changes 0x1234 is under way"},
 		"acts twice": {x86, func(t *testing.T, r *record.Recording) int {
-			i := find(t, r, record.Act, 0)
+			i := find(t, r, record.Leave, 0)
 			r.Steps = slices.Insert(r.Steps, i, r.Steps[i])
 			return i + 1
 		}, "the CPU has run into no breakpoint"},
 		"answers in a handler": {x86, func(t *testing.T, r *record.Recording) int {
-			i := find(t, r, record.Act, 0)
+			i := find(t, r, record.Leave, 0)
 			cpu := r.Steps[i].CPU
 			without(r, i)
 			for r.Steps[i].Kind != record.Answer || r.Steps[i].CPU != cpu {
@@ -326,7 +326,7 @@ func TestRefuses(t *testing.T) {
 		}, "the plan has Write literal"},
 		"not stopped": {stopped, func(t *testing.T, r *record.Recording) int {
 			r.Steps = slices.DeleteFunc(r.Steps, func(s record.Step) bool {
-				return slices.Contains([]record.Kind{record.Halt, record.Stand, record.Leave, record.Resume}, s.Kind)
+				return slices.Contains([]record.Kind{record.Stop, record.Stand, record.Go, record.Resume}, s.Kind)
 			})
 			return find(t, r, record.Begin, 0) + 1
 		}, "the plan has StopMachine here"},

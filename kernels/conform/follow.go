@@ -61,7 +61,7 @@ func (c *checker) ended(b *record.Batch) bool {
 }
 
 // halts tells whether the batch is of a stopped machine.
-func (f *follower) halts() bool { return f.r.Steps[f.b.Steps[0]].Kind == record.Halt }
+func (f *follower) halts() bool { return f.r.Steps[f.b.Steps[0]].Kind == record.Stop }
 
 // step takes one step; false if it does not fit.
 func (f *follower) step(i int, s *record.Step) bool {
@@ -86,7 +86,7 @@ func (f *follower) step(i int, s *record.Step) bool {
 	case record.Round:
 		f.ExtraRounds++
 		return true
-	case record.Halt:
+	case record.Stop:
 		f.ExtraHalts++
 		return true
 	case record.Resume: // all fetch afresh
@@ -117,7 +117,7 @@ func (f *follower) does(t *item, s *record.Step) bool {
 	case poke.Sync:
 		return s.Kind == record.Round
 	case poke.StopMachine:
-		return s.Kind == record.Halt
+		return s.Kind == record.Stop
 	case poke.Resume:
 		return s.Kind == record.Resume
 	case poke.Publish:

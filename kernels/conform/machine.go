@@ -26,7 +26,7 @@ func (c *checker) machine(batches []*record.Batch) error {
 	}
 	for i := range c.r.Steps {
 		s := &c.r.Steps[i]
-		if s.Kind == record.Halt && m.halted {
+		if s.Kind == record.Stop && m.halted {
 			return fmt.Errorf("%s: step %d: %s: another stop of the machine is not over: whose stores follow cannot be told",
 				c.r.Name(), i+1, s)
 		}
@@ -118,12 +118,12 @@ func (m *machine) step(i int, s *record.Step) {
 		m.refers(i, s)
 	case record.Trap:
 		m.trap(i, s)
-	case record.Act, record.Pass:
+	case record.Leave, record.Pass:
 		m.handled(i, s)
 		m.synced[s.CPU] = i
 	case record.Move:
 		m.move(s)
-	case record.Halt:
+	case record.Stop:
 		m.halted = true
 	case record.Resume:
 		m.halted = false
@@ -132,7 +132,7 @@ func (m *machine) step(i int, s *record.Step) {
 			m.misfit(i, "the CPU stands still already")
 		}
 		m.stands[s.CPU] = true
-	case record.Leave:
+	case record.Go:
 		if !m.stands[s.CPU] {
 			m.misfit(i, "the CPU does not stand still")
 		}
@@ -320,12 +320,12 @@ func (m *machine) handled(i int, s *record.Step) {
 		switch b := m.breakpoints[at]; {
 		case s.Kind == record.Pass && b != nil && b.stands:
 			m.misfit(i, "the handler does not know a breakpoint that stands there")
-		case s.Kind == record.Act && !m.acts(c.site, s.At):
+		case s.Kind == record.Leave && !m.acts(c.site, s.At):
 			m.misfit(i, "the instruction that is new at %#x, % x, does not lead there", at, c.site.New)
 		}
 		return
 	}
-	if s.Kind == record.Act && !loose {
+	if s.Kind == record.Leave && !loose {
 		m.misfit(i, "no batch that changes %#x is under way", at)
 	}
 }

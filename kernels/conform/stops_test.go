@@ -15,9 +15,9 @@ import (
 func TestStands(t *testing.T) {
 	for late := range 4 {
 		r := &record.Recording{Arch: "x86_64", CPUs: 3, Protocol: "stop-machine"}
-		r.Steps = []record.Step{{Kind: record.Halt, Name: "f"}, {Kind: record.Stand}, {CPU: 1, Kind: record.Stand},
-			{CPU: 2, Kind: record.Stand}, {Kind: record.Leave}, {CPU: 1, Kind: record.Leave},
-			{CPU: 2, Kind: record.Leave}, {Kind: record.Resume, Name: "f"}}
+		r.Steps = []record.Step{{Kind: record.Stop, Name: "f"}, {Kind: record.Stand}, {CPU: 1, Kind: record.Stand},
+			{CPU: 2, Kind: record.Stand}, {Kind: record.Go}, {CPU: 1, Kind: record.Go},
+			{CPU: 2, Kind: record.Go}, {Kind: record.Resume, Name: "f"}}
 		store := record.Step{CPU: 1, Kind: record.Store, At: 64, Old: []byte{0x0f, 0x1f, 0x44, 0, 0}, New: []byte{0xe8, 1, 2, 3, 4}}
 		r.Steps = slices.Insert(r.Steps, 4-late, store)
 		got, err := Check(r, nil)
@@ -34,10 +34,10 @@ func TestStands(t *testing.T) {
 // TestStandsOnce: a CPU stands still once in a stop, and leaves it once.
 func TestStandsOnce(t *testing.T) {
 	for kind, want := range map[record.Kind]string{
-		record.Stand: "the CPU stands still already", record.Leave: "the CPU does not stand still",
+		record.Stand: "the CPU stands still already", record.Go: "the CPU does not stand still",
 	} {
 		r := recorded(t, x86)
-		r.Steps = append(r.Steps, record.Step{Kind: record.Stand}, record.Step{Kind: record.Leave})
+		r.Steps = append(r.Steps, record.Step{Kind: record.Stand}, record.Step{Kind: record.Go})
 		i := len(r.Steps)
 		if kind == record.Stand {
 			i--
@@ -76,9 +76,9 @@ func TestMoves(t *testing.T) {
 // TestTwoStops: where a second CPU stops the machine before the first stop is over, nothing is said.
 func TestTwoStops(t *testing.T) {
 	r := &record.Recording{Arch: "x86_64", CPUs: 2, Protocol: "stop-machine", Release: "6.1"}
-	r.Steps = []record.Step{{Kind: record.Halt, Name: "f"}, {CPU: 1, Kind: record.Halt, Name: "g"}}
+	r.Steps = []record.Step{{Kind: record.Stop, Name: "f"}, {CPU: 1, Kind: record.Stop, Name: "g"}}
 	if _, err := Check(r, nil); err == nil || err.Error() !=
-		"6.1: step 2: CPU 1: halt g: another stop of the machine is not over: whose stores follow cannot be told" {
+		"6.1: step 2: CPU 1: stop g: another stop of the machine is not over: whose stores follow cannot be told" {
 		t.Errorf("%v", err)
 	}
 	r.Steps = slices.Insert(r.Steps, 1, record.Step{Kind: record.Resume, Name: "f"})
@@ -91,8 +91,8 @@ func TestTwoStops(t *testing.T) {
 func TestStopIsOver(t *testing.T) {
 	r := recorded(t, x86)
 	i := find(t, r, record.End, 0) + 1
-	stop := []record.Step{{CPU: 1, Kind: record.Halt, Name: "f"}}
-	for _, kind := range []record.Kind{record.Stand, record.Leave} {
+	stop := []record.Step{{CPU: 1, Kind: record.Stop, Name: "f"}}
+	for _, kind := range []record.Kind{record.Stand, record.Go} {
 		for cpu := range r.CPUs {
 			stop = append(stop, record.Step{CPU: cpu, Kind: kind})
 		}

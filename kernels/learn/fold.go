@@ -30,7 +30,7 @@ const (
 )
 
 var others = map[record.Kind]string{record.Round: sync, record.Publish: publish, record.Unpublish: unpublish,
-	record.Halt: stop, record.Resume: resume}
+	record.Stop: stop, record.Resume: resume}
 
 // tokens are a batch's steps. trap is a breakpoint's bytes. ok is false where a store is about no site: a later one took
 // its place.

@@ -98,7 +98,7 @@ func TestOneDefect(t *testing.T) {
 // TestAnyStores: whatever is stored where, it is learned or refused, and held against a protocol.
 func TestAnyStores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	kinds := []record.Kind{record.Begin, record.End, record.Round, record.Halt, record.Resume, record.Publish, record.Trap, record.Act}
+	kinds := []record.Kind{record.Begin, record.End, record.Round, record.Stop, record.Resume, record.Publish, record.Trap, record.Leave}
 	for range 5000 {
 		r := &record.Recording{Arch: []string{"x86_64", "riscv64", "arm64"}[rng.IntN(3)], CPUs: 2, Release: "x"}
 		for range 16 {

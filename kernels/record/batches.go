@@ -46,7 +46,7 @@ const literalLen = 8
 // literals tells whether eight bytes in a batch are a literal. In a stopped machine they are a site of two instructions
 // (riscv64, Linux 6.10 to 6.15).
 func (c *cutter) literals(b *Batch) bool {
-	return c.words && (len(b.Steps) == 0 || c.r.Steps[b.Steps[0]].Kind != Halt)
+	return c.words && (len(b.Steps) == 0 || c.r.Steps[b.Steps[0]].Kind != Stop)
 }
 
 // cutter makes batches of steps.
@@ -82,12 +82,12 @@ func (r *Recording) Batches() []*Batch {
 
 func (c *cutter) step(i int, s *Step) {
 	switch s.Kind {
-	case Begin, Halt:
+	case Begin, Stop:
 		if n := len(c.open[s.CPU]); n > 0 && c.open[s.CPU][n-1].By == "" { // steps that merely follow each other
 			c.end(s.CPU)
 		}
 		b := &Batch{By: s.Name}
-		if s.Kind == Halt {
+		if s.Kind == Stop {
 			c.halted, b.Steps = b, []int{i}
 		}
 		c.open[s.CPU] = append(c.open[s.CPU], b)
@@ -96,7 +96,7 @@ func (c *cutter) step(i int, s *Step) {
 		c.open[s.CPU], c.open[from] = append(c.open[s.CPU], c.open[from]...), nil
 	case Stand:
 		c.stand++
-	case Leave:
+	case Go:
 		if c.stand--; c.stand == 0 { // the stop is over, whenever its task goes on
 			c.halted = nil
 		}

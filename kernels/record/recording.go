@@ -29,12 +29,12 @@ const (
 	Answer    Kind = "answer"    // a CPU does
 	Done      Kind = "done"      // the sender of a round goes on
 	Trap      Kind = "trap"      // a CPU has run into a breakpoint
-	Act       Kind = "act"       // its handler lets it go on elsewhere
+	Leave     Kind = "leave"     // its handler lets it go on elsewhere
 	Pass      Kind = "pass"      // the handler leaves the breakpoint to another one
-	Halt      Kind = "halt"      // a CPU stops the machine
+	Stop      Kind = "stop"      // a CPU stops the machine
 	Resume    Kind = "resume"    // that is over
 	Stand     Kind = "stand"     // a CPU stands still
-	Leave     Kind = "leave"     // it does so no more
+	Go        Kind = "go"        // it does so no more
 	Publish   Kind = "publish"   // handlers find the batch, those on the CPU of that name
 	Unpublish Kind = "unpublish" // they do so no more
 	Grace     Kind = "grace"     // a task begins to wait for a grace period of RCU
@@ -45,14 +45,14 @@ const (
 	Change    Kind = "change"    // text is not what the stores made of it: found at the end
 )
 
-var kinds = []Kind{Begin, End, Store, Round, Answer, Done, Trap, Act, Pass, Halt, Resume, Stand, Leave, Publish, Unpublish,
+var kinds = []Kind{Begin, End, Store, Round, Answer, Done, Trap, Leave, Pass, Stop, Resume, Stand, Go, Publish, Unpublish,
 	Grace, Elapsed, Take, Give, Move, Change}
 
 // Step is one step of a CPU.
 type Step struct {
 	CPU      int
 	Kind     Kind
-	At       uint64 // the text that it is about, and where Act goes on; 0 for none
+	At       uint64 // the text that it is about, and where Leave goes on; 0 for none
 	Old, New []byte // of Store and Change
 	Name     string // a function: that begins, stores, answers, or is called while the machine stands still
 }
@@ -315,7 +315,7 @@ func (p *parser) step(line string) (s Step, err error) {
 		return s, fmt.Errorf("a step %q without an address", s.Kind)
 	case s.Kind == Move && (s.From() < 0 || s.From() >= p.r.CPUs || s.From() == s.CPU):
 		return s, fmt.Errorf("a step %q from CPU %q: want another one, 0 to %d", s.Kind, s.Name, p.r.CPUs-1)
-	case s.Name == "" && (s.Kind == Begin || s.Kind == Halt):
+	case s.Name == "" && (s.Kind == Begin || s.Kind == Stop):
 		return s, fmt.Errorf("a step %q without a name", s.Kind)
 	case s.At > ^uint64(0)-uint64(len(now)):
 		return s, errors.New("it stores beyond the last address")

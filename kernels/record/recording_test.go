@@ -172,7 +172,7 @@ func TestBatches(t *testing.T) {
 			[]string{"f: 10=e801020304 20=eb05"}},
 		"loose":   {[]string{"0,store,10,e8,cc,f", "0,round,,,,g", "0,store,50,90,cc,f", "0,round,,,,g"}, []string{": 10=cc", ": 50=cc"}},
 		"beside":  {[]string{"0,store,10,50,cc,f", "0,store,11,51,cc,f", "0,round,,,,g"}, []string{": 10=cc 11=cc"}},
-		"stopped": {[]string{"0,halt,,,,cb", "1,store,10,00,01,f", "0,resume,,,,cb", "1,store,10,01,02,f"}, []string{"cb: 10=01", ": 10=02"}},
+		"stopped": {[]string{"0,stop,,,,cb", "1,store,10,00,01,f", "0,resume,,,,cb", "1,store,10,01,02,f"}, []string{"cb: 10=01", ": 10=02"}},
 		"fresh":   {[]string{"0,store,10," + strings.Repeat("00", 17) + "," + strings.Repeat("01", 17) + ",f"}, nil},
 		"empty":   {[]string{"0,begin,,,,f", "0,end,,,,f"}, nil},
 	} {

@@ -66,20 +66,20 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 			return err // it is about something else
 		}
 	case Trap:
-		back.kind, back.frame = Act, regs.Arg(0)
+		back.kind, back.frame = Leave, regs.Arg(0)
 		var ip uint64
 		if ip, err = x.Word(cpu, back.frame+trapIP); err == nil {
 			s.At, s.Name = ip-1, ""
 			back.site = s.At
 		}
-	case Halt:
+	case Stop:
 		back.kind = Resume
 		s.Name = x.kernel.Name(regs.Arg(0))
 		back.name = s.Name
 	case Grace:
 		back.kind, back.name = Elapsed, w.Function
 	case Stand:
-		back.kind, s.Name = Leave, ""
+		back.kind, s.Name = Go, ""
 	}
 	if err != nil || w.Kind == Store && len(s.New) == 0 {
 		return err
@@ -202,7 +202,7 @@ func (x *recorder) returned(regs gdb.Registers) error {
 	}
 	p := list[i]
 	s := Step{CPU: p.cpu, Kind: p.kind, Name: p.name}
-	if p.kind == Act {
+	if p.kind == Leave {
 		if err := x.acted(&s, p, regs); err != nil {
 			return err
 		}
@@ -288,7 +288,7 @@ func (x *recorder) referred(cpu int, at uint64) error {
 // handles tells whether a CPU is in the handler of a breakpoint.
 func (x *recorder) handles(cpu int) bool {
 	for _, list := range x.returns {
-		if slices.ContainsFunc(list, func(p pending) bool { return p.cpu == cpu && p.kind == Act }) {
+		if slices.ContainsFunc(list, func(p pending) bool { return p.cpu == cpu && p.kind == Leave }) {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const stepTime = 1000
 
 // ends are the steps that end what another one has begun.
-var ends = map[Kind]bool{End: true, Done: true, Act: true, Pass: true, Resume: true, Leave: true, Elapsed: true}
+var ends = map[Kind]bool{End: true, Done: true, Leave: true, Pass: true, Resume: true, Go: true, Elapsed: true}
 
 // Timeline writes a recording for ui.perfetto.dev: a track for each CPU, whose time is the number of the step.
 func (r *Recording) Timeline(to io.Writer) error {
@@ -32,7 +32,7 @@ func (r *Recording) Timeline(to io.Writer) error {
 		case ends[s.Kind] && open[s.CPU] > 0:
 			w.End(tracks[s.CPU], now)
 			open[s.CPU]--
-		case s.Kind == Begin || s.Kind == Round || s.Kind == Trap || s.Kind == Halt || s.Kind == Stand || s.Kind == Grace:
+		case s.Kind == Begin || s.Kind == Round || s.Kind == Trap || s.Kind == Stop || s.Kind == Stand || s.Kind == Grace:
 			w.Begin(tracks[s.CPU], name, now, perfetto.Link{})
 			open[s.CPU]++
 		default:

@@ -111,7 +111,7 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 		kind Kind
 		what string
 	}{{Begin, "where a batch begins"}, {Round, "what synchronises every CPU"}, {Answer, "what a CPU answers a round with"},
-		{Trap, "who handles breakpoints"}, {Halt, "who stops the machine"}} {
+		{Trap, "who handles breakpoints"}, {Stop, "who stops the machine"}} {
 		if !slices.ContainsFunc(list, func(w Watch) bool { return w.Kind == of.kind }) {
 			notes = append(notes, "no rule finds "+of.what+": it is not recorded")
 		}

@@ -31,7 +31,7 @@ func watched(t *testing.T, k *image.Kernel) (out []string) {
 // TestWatches: each rule, on functions whose calls stand in a file of C. Of two functions of which one does the other's work
 // one is watched, and a function that patchers do not lead to is not.
 func TestWatches(t *testing.T) {
-	const both = "halt: stop_machine_cpuslocked is there, stand: multi_cpu_stop is there, " +
+	const both = "stop: stop_machine_cpuslocked is there, stand: multi_cpu_stop is there, " +
 		"grace: ftrace_shutdown calls synchronize_rcu_tasks"
 	for option, want := range map[string]string{
 		"-DLINUX_6_1": "begin: arch_ftrace_update_code calls ftrace_replace_code calls text_poke_finish calls text_poke_bp_batch, " +
