@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -234,10 +235,11 @@ func (w *world) act() error {
 	errs, err := w.serve(asks...)
 	for i, f := range then {
 		f(errs[i])
-		if failed := w.wrong; failed != nil {
-			return failed
-		}
 	}
+	if err == nil && w.wrong != nil { // clients of a process that has ended hear nothing
+		return w.wrong
+	}
+	w.wrong = nil
 	w.harden()
 	return err
 }
@@ -268,9 +270,7 @@ func (w *world) serve(asks ...func() error) (errs []error, err error) {
 			})
 		}
 		for _, j := range group {
-			if err != nil { // then no client hears anything
-				j.err = err
-			}
+			j.err = cmp.Or(j.err, err)
 			close(j.done)
 		}
 	}
