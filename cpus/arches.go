@@ -58,8 +58,8 @@ func ParseArch(s string) (isa.Arch, error) {
 	return nil, fmt.Errorf("arch %q: not one of %s", s, strings.Join(ArchNames(), ", "))
 }
 
-// WithLength is the same instruction set with sites of so many bytes, which may stand
-// among others. It fails where no kernel patches such sites.
+// WithLength is the same instruction set with sites of n bytes; sites of other lengths may
+// stand beside them. It fails where no kernel patches such sites.
 func WithLength(a isa.Arch, n int) (isa.Arch, error) {
 	if name := a.Traits().Name; name != x86_64.Name {
 		return nil, fmt.Errorf("sites of %d bytes: on %s all have the length of its layout", n, name)

@@ -8,15 +8,15 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
-// Codec writes the CPUs of a small machine as words, for whoever holds many
-// states of it. What a CPU's phase makes irrelevant is left out, so that two
-// CPUs that can only behave alike have the same word.
+// Codec writes the CPUs of a small machine as words, for engines that hold many
+// of its states. Fields that matter in no step from a CPU's phase on are left out, so
+// that two CPUs that can only behave alike have the same word.
 type Codec struct {
 	Code   *Code
 	NopOps uint64
 	Ops    []uint64     // every value that a loaded ops can have, at most CodecValues
 	Acts   []isa.Insn   // every instruction that handlers can act as, at most CodecValues
-	Inside [][]Executed // by site: what can be executed of it so far, at most CodecValues
+	Inside [][]Executed // by site: the parts of it that a CPU can have executed, at most CodecValues
 	CPUs   int          // tickets name a sender by the quotient
 }
 
@@ -73,7 +73,7 @@ const (
 	CodecBits = atQuiesce + bitsSender
 )
 
-// The limits of what a word can tell.
+// The limits of a word.
 const (
 	CodecSites   = 1 << bitsSite
 	CodecValues  = 1 << bitsValue
@@ -156,7 +156,7 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 			w = 2<<atFlags | index(k.Acts, c.Act)<<atValue
 		}
 	}
-	if k.carries(ph) { // beside the value; what is promised matters later only
+	if k.carries(ph) { // beside the value; the promise matters only later
 		w |= index(k.Ops, c.Ops) << atPromise
 	}
 	if inHandler(ph) {
@@ -325,7 +325,7 @@ func (p Promise) Shift(first, by Seq) Promise {
 	return p.With(p.Seq().shift(first, by))
 }
 
-// shift moves a position down; one of what is forgotten becomes the one before that.
+// shift moves a position down; a forgotten one becomes the one before the first.
 func (s Seq) shift(first, by Seq) Seq {
 	switch {
 	case s < first:
@@ -372,8 +372,7 @@ const (
 	_ = uint(64 - (CodecBits + 2*bitsOwn)) // it must fit
 )
 
-// PackWay writes what a CPU knows of the ways that it goes, and what an NMI has
-// interrupted.
+// PackWay writes where a CPU is on its ways, and the state that an NMI has interrupted.
 func (k *Codec) PackWay(c, under *CPU) uint64 {
 	w := packWay(c)
 	if c.InNMI() {

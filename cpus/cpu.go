@@ -18,7 +18,7 @@ type Phase uint8
 // interrupts are taken.
 const (
 	Boundary  Phase = iota // between two calls
-	Asleep                 // idle, or in user space: nothing but interrupts
+	Asleep                 // idle, or in user space: it only takes interrupts
 	Again                  // goes back to the site it came from
 	Inside                 // between two instructions of one site
 	Entered                // in the common entry: the ops is loaded next
@@ -128,7 +128,7 @@ func (c *CPU) Preemptible() bool {
 	return (c.BetweenCalls() || c.Phase == Down) && c.Masked == 0 && !c.stop && !c.quiet
 }
 
-// phaseWords are the phases for people: what the CPU is, and what it does next.
+// phaseWords are the phases for people: where the CPU is, and its next step.
 var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},
 	Inside: {"inside", "goes on inside the site"}, Entered: {"entered from",

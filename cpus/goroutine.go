@@ -39,13 +39,13 @@ type runner struct {
 	m       *Machine
 	id      int
 	cpu     CPU
-	under   CPU // what an NMI has interrupted
+	under   CPU // the state that an NMI has interrupted
 	tally   Tally
 	pad     *Scratchpad
 	chooser *Random
 	trail   *Trail        // nil unless steps are recorded
 	watch   *watch        // nil unless somebody listens
-	synced  atomic.Uint64 // cpu.Synced or less, for those who forget old versions; see noteSynced
+	synced  atomic.Uint64 // cpu.Synced or less: Text forgets the versions before it; see noteSynced
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits
 	asleep atomic.Bool
@@ -180,7 +180,7 @@ func (r *runner) steps(n int) {
 // nothing before it has synchronised.
 const fetchesNothing = math.MaxUint64
 
-// noteSynced tells those who forget old versions what the CPU may still fetch.
+// noteSynced publishes the oldest version that the CPU may still fetch: older ones can be forgotten.
 func (r *runner) noteSynced() {
 	if r.cpu.Phase == Down {
 		r.synced.Store(fetchesNothing)

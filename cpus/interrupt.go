@@ -13,7 +13,7 @@ import (
 // before it is back asleep or in user space: the interrupt's own exit path.
 const awakeCalls = 2
 
-// poll looks for what is to be taken at a border between two instructions.
+// poll looks for interrupts at a border between two instructions.
 func (c *CPU) poll(code *Code, sh Shared) {
 	switch masked := c.masked(code); {
 	case c.quiet && c.BetweenCalls():
@@ -80,9 +80,9 @@ func (c *CPU) interrupt(code *Code, sh Shared) Event {
 func (c *CPU) take(code *Code, sh Shared) {
 	t, ok := sh.Take(int(c.ID), c.masked(code) || c.Back == Stopped)
 	if !ok {
-		// Already looked: the next step executes. Who owes a grace period an answer
-		// and stands between two calls looks again and answers, as if it had been asked
-		// before it came there.
+		// Already looked: the next step executes. A CPU that owes a grace period an
+		// answer and stands between two calls looks again and answers, as if the request
+		// had come before.
 		c.Phase = c.Back
 		c.polled = !c.quiet || !c.BetweenCalls()
 		return
@@ -174,8 +174,8 @@ var causeNames = [...]string{"sync", "stop", "static-key", "static-call", "tramp
 
 func (c Cause) String() string { return causeNames[c] }
 
-// Syncs tells whether the one who is asked fetches afresh, wherever interrupts do
-// not do that by themselves.
+// Syncs tells whether a CPU fetches afresh for the cause, even where interrupts alone do not
+// make it.
 func (c Cause) Syncs() bool {
 	return c == Sync || c >= StaticKey && c <= EntryCall
 }
@@ -201,7 +201,7 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is "+
 				"no more: %v")
 		}
-		if c.hit && !code.Path.skips { // who skips acts as nothing that was found
+		if c.hit && !code.Path.skips { // a handler that skips acts as no instruction
 			c.judge(code, sh.Changing(int(c.Site)), pad)
 		}
 	case Leaving:
@@ -210,7 +210,7 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		if code.Path.Syncs {
 			c.Synced = sh.Seq()
 		}
-		c.Promise = 0 // nothing is promised while a site is being patched
+		c.Promise = 0 // no promise holds while a site is being patched
 		return c.act(code, ch, pad)
 	case Missed:
 		return c.miss(code, sh, pad)

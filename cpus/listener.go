@@ -118,9 +118,9 @@ type Property string
 
 // The properties.
 const (
-	TornFetch            Property = "torn-fetch"             // executed neither the old, the new, nor a breakpoint
+	TornFetch            Property = "torn-fetch"             // executed bytes that are not the old text, the new one or a breakpoint
 	UnhandledBreakpoint  Property = "unhandled-breakpoint"   // a trap found no entry and was not forgiven
-	WrongInstruction     Property = "wrong-instruction"      // a handler acts as what the site's breakpoint does not stand for
+	WrongInstruction     Property = "wrong-instruction"      // a handler acts as another instruction than the site's old or new one
 	StaleAfterCompletion Property = "stale-after-completion" // executed the old instruction after the update had promised otherwise
 	HalfPair             Property = "half-pair"              // the halves of a pair come from different versions
 	TornLiteral          Property = "torn-literal"           // called through half of a pointer
@@ -133,12 +133,12 @@ const (
 	Conservation         Property = "conservation"           // interrupts received are not those sent
 	FreedTable           Property = "freed-table"            // a patcher finds a page by way of a page table that was freed
 	WrongPage            Property = "wrong-page"             // a store to text goes to a page that is not the site's
-	BrokenSite           Property = "broken-site"            // a site is neither old nor new when all is over
-	StuckUpdate          Property = "stuck-update"           // nothing that anybody can do lets an update end any more
-	StuckCPU             Property = "stuck-cpu"              // or a CPU, or a preempted task, come back between two calls
+	BrokenSite           Property = "broken-site"            // when all is over, a site has other text than the old or the new one
+	StuckUpdate          Property = "stuck-update"           // whatever follows, an update never ends
+	StuckCPU             Property = "stuck-cpu"              // or a CPU or preempted task never comes back between two calls
 )
 
-// Violation is one broken property, with what a person needs to see why.
+// Violation is one broken property, with the place, the bytes and the reason.
 type Violation struct {
 	Property Property
 	CPU      int

@@ -5,7 +5,7 @@ package cpus
 import "sync"
 
 // Lockstep makes the steps of a machine's CPUs one by one: a schedule says which is next.
-// The machine may be that of any engine, which tells where it keeps its CPUs.
+// The machine may be any engine's; the engine says where it keeps its CPUs.
 type Lockstep struct {
 	Code   *Code
 	On     Shared
@@ -18,7 +18,7 @@ type Lockstep struct {
 	// Moved, where set, is told which CPU's state may have changed.
 	Moved func(cpu int)
 
-	under []CPU // by CPU: what an NMI has interrupted
+	under []CPU // by CPU: the state that an NMI has interrupted
 	pad   *Scratchpad
 }
 
@@ -104,12 +104,12 @@ func (m *Machine) Lockstep() *Lockstep {
 // answered by Lockstep.Step.
 func (m *Machine) Lease(cpu int) *Lease { return &Lease{m.runners[cpu]} }
 
-// remove takes the first request of a cause out of a box. Only in a Lockstep:
-// nobody pushes meanwhile.
+// remove takes the first request of a cause out of a box. It is only for a Lockstep, in
+// which no sender pushes meanwhile.
 func (b *box) remove(kind int, cause Cause) *request {
 	var found *request
 	k := &b.kinds[kind]
-	first := b.pop(kind) // moves all that waits into the queue
+	first := b.pop(kind) // moves all waiting requests into the queue
 	if first == nil {
 		return nil
 	}

@@ -29,8 +29,8 @@ type Config struct {
 	Listener *Listener
 }
 
-// Machine is real concurrency: one goroutine a CPU, and what they share made of
-// atomics. It implements Shared.
+// Machine is real concurrency: one goroutine a CPU, sharing state made of atomics.
+// It implements Shared.
 type Machine struct {
 	Handler
 	*Text
@@ -58,7 +58,7 @@ type Machine struct {
 	listener  *Listener
 	built     time.Time
 	rounds    atomic.Uint64 // sent while somebody listens
-	gait      atomic.Int32  // Gait
+	pacing    atomic.Int32  // Pacing
 }
 
 // For completes the code of a machine with CPUs of these roles; an error says why there is none.

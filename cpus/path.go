@@ -14,8 +14,8 @@ import (
 // Path is what a CPU does, step by step: at a site, in the handler of a breakpoint,
 // when the handler finds no entry, and on its ways: from user space into the kernel and
 // back, through a non-maskable interrupt, and when it comes online.
-// It is a value: two that are equal do the same, and one that is changed is another
-// one. The zero Path stands for what the architecture does by itself; see NativePath.
+// It is a value: two that are equal do the same. The zero Path stands for the
+// architecture's own; see NativePath.
 type Path struct {
 	programs [NumSections]Program
 	table
@@ -26,7 +26,7 @@ type Section uint8
 
 // The sections.
 const (
-	AtSite    Section = iota // between two calls: what a call takes
+	AtSite    Section = iota // from between two calls: the steps of a call
 	InHandler                // poke_int3_handler, or what stands for it
 	OnMiss                   // the handler found no entry
 	OnEntry                  // from user space into the kernel; empty where no round leaves a CPU out
@@ -85,8 +85,8 @@ const (
 	numPathSteps
 )
 
-// pathSteps are the steps' texts, what they do, and the sections, one bit each, that
-// they belong to.
+// pathSteps are the steps' texts, their meanings, and the sections that they belong to,
+// one bit each.
 var pathSteps = [numPathSteps]struct {
 	text, does string
 	in         uint8
@@ -98,7 +98,7 @@ var pathSteps = [numPathSteps]struct {
 	},
 	DoLoadOps: {"load ops", "loads the ops that the function at the site is called with", 1 << AtSite},
 	DoFetchGuard: {
-		"fetch guard", "fetches the word that guards the site: disarmed, what is fetched behind it is as new", 1 << AtSite,
+		"fetch guard", "fetches the word that guards the site: disarmed, the fetches behind it are as new", 1 << AtSite,
 	},
 	DoAwaitGuard: {
 		"await guard", "loads the word that guards the site, as data, until it is disarmed; not where it was " +
@@ -111,9 +111,9 @@ var pathSteps = [numPathSteps]struct {
 	},
 	DoLoadLiteral:  {"load literal", "loads the ops that the site's literal names", 1 << AtSite},
 	DoLookUpDirect: {"look up direct call", "where the site calls the common entry: looks up whom to call", 1 << AtSite},
-	DoCall:         {"call", "calls the ops, or what the site itself calls", 1 << AtSite},
+	DoCall:         {"call", "calls the ops, or the site's own target", 1 << AtSite},
 
-	DoTakeReference: {"take reference", "takes a reference on what is published; a miss where nothing is", 1 << InHandler},
+	DoTakeReference: {"take reference", "takes a reference on the published batch; a miss where none is", 1 << InHandler},
 	DoLookUp:        {"look up", "looks the address up; a miss where it has no entry", 1 << InHandler},
 	DoGiveBack:      {"give back", "gives the reference back", 1 << InHandler},
 	DoSync: {
@@ -121,11 +121,11 @@ var pathSteps = [numPathSteps]struct {
 		1<<AtSite | 1<<InHandler | 1<<OnMiss | 1<<OnEntry | 1<<OnNMI | 1<<OnUp,
 	},
 	DoAct:  {"act", "goes on as the instruction that was found", 1 << InHandler},
-	DoSkip: {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},
+	DoSkip: {"skip", "goes on behind the site, without its call", 1<<InHandler | 1<<OnMiss},
 
-	DoLookAgain: {"look again", "reads the text; a breakpoint that is still there is nobody's", 1 << OnMiss},
+	DoLookAgain: {"look again", "reads the text; a breakpoint that is still there belongs to no batch", 1 << OnMiss},
 	DoGoBack:    {"go back", "goes back to the site's first instruction", 1<<InHandler | 1<<OnMiss},
-	DoFatal:     {"fatal", "nobody knows the breakpoint: the end", 1 << OnMiss},
+	DoFatal:     {"fatal", "no batch has the breakpoint: the end", 1 << OnMiss},
 
 	DoCallEarly: {"call a site", "calls a traced function", 1<<OnEntry | 1<<OnNMI | 1<<OnUp},
 	DoEnter: {
@@ -307,9 +307,9 @@ var (
 	SiteDirect = Variant{AtSite, []PathStep{DoFetch, DoLookUpDirect, DoCall}}
 	// HandlerActs is poke_int3_handler (arch/x86/kernel/alternative.c), smp_text_poke_int3_handler since Linux 6.16.
 	HandlerActs = Variant{InHandler, []PathStep{DoTakeReference, DoLookUp, DoGiveBack, DoSync, DoAct}}
-	// HandlerActsStale is the same where neither taking nor leaving a trap makes the CPU fetch afresh: riscv64.
+	// HandlerActsStale is the same on riscv64, where traps do not make the CPU fetch afresh.
 	HandlerActsStale = Variant{InHandler, []PathStep{DoTakeReference, DoLookUp, DoGiveBack, DoAct}}
-	// HandlerSkips is Linux until 5.1 (9e298e860408): the site calls nobody meanwhile.
+	// HandlerSkips is Linux until 5.1 (9e298e860408): the site makes no call meanwhile.
 	HandlerSkips = Variant{InHandler, []PathStep{DoTakeReference, DoLookUp, DoGiveBack, DoSync, DoSkip}}
 	// MissForgives is kprobe_int3_handler until Linux 6.2 (removed by 8e791f7eba4c).
 	MissForgives = Variant{OnMiss, []PathStep{DoLookAgain, DoSync, DoGoBack}}
@@ -350,7 +350,7 @@ func NativePath(t isa.Traits, length int, lazy bool) Path {
 	return p
 }
 
-// Complete takes a Code that states no path for what its architecture does by itself.
+// Complete gives a Code that states no path its architecture's own.
 func (c *Code) Complete() {
 	if !c.Path.Stated() {
 		c.Path = NativePath(c.Traits, c.Len, false)

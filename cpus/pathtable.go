@@ -119,7 +119,7 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		case siteOrder[s] == 5 && p.Apart && at == DoFetch:
 			return wrong(i, "%s: the ops is loaded already", s)
 		case (s == DoFetchGuard || s == DoAwaitGuard) && steps[0] == DoMask:
-			return wrong(i, "%s: whoever disarms it could wait for this CPU for ever: interrupts are masked", s)
+			return wrong(i, "%s: a patcher that disarms it could wait for this CPU for ever: interrupts are masked", s)
 		case siteOrder[s] <= siteOrder[at], siteOrder[s] > 4 && siteOrder[at] < 4,
 			s == DoAwaitGuard && at == DoLoadOps, s == DoSync && at != DoAwaitGuard, s == DoFetch && at == DoFetchGuard:
 			return wrong(i, "%s: out of its order: want the ops or a guard or neither, the fetch, "+
@@ -195,7 +195,7 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 		case s == DoGiveBack && seen[DoTakeReference] == 0:
 			return wrong(i, "%s: no reference is taken before it", s)
 		case (s == DoAct || s == DoSkip) && seen[DoLookUp] == 0:
-			return wrong(i, "%s: nothing looks the address up: nobody could tell whose breakpoint it is", s)
+			return wrong(i, "%s: the handler cannot tell whose breakpoint it is: no step before looks the address up", s)
 		case before == DoSync && !s.endsHandler():
 			return wrong(i, "%s: want the handler's end behind %q", s, DoSync)
 		case s == DoGoBack && before != DoSync:
@@ -226,7 +226,7 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 		return wrong(len(steps)-1, "want it to end with %q, %q or %q", DoAct, DoSkip, DoGoBack)
 	case p.refers && seen[DoGiveBack] == 0:
 		at := seen[DoTakeReference] - 1
-		return wrong(at, "%s: nothing gives it back: whoever waits for handlers would wait for ever", DoTakeReference)
+		return wrong(at, "%s: no step gives it back: a patcher that waits for handlers would wait for ever", DoTakeReference)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (p *Path) compileMiss(steps []PathStep) *PathError {
 		case s == DoSync:
 			synced = true
 		case s == DoGoBack && !p.again:
-			return wrong(i, "%s: without %q a breakpoint that is nobody's would be met for ever", s, DoLookAgain)
+			return wrong(i, "%s: without %q a CPU would meet a breakpoint of no batch for ever", s, DoLookAgain)
 		case s == DoGoBack && !synced:
 			return wrong(i, "%s: without %q before it the CPU could fetch the same breakpoint for ever", s, DoSync)
 		case synced && s != DoGoBack:

@@ -264,7 +264,7 @@ func (m *Machine) Resumed(cpu int) bool { return !m.stopped[cpu].Load() }
 // is in the kernel.
 type Space uint8
 
-// The places, and what is noted there.
+// The bits of a Space.
 const (
 	InUser Space = 1 << iota
 	owes         // rounds have left the CPU out

@@ -80,7 +80,7 @@ func (c *Code) Insns(site int, t isa.Text) iter.Seq2[int, isa.Insn] {
 }
 
 // insn reads the instruction at an offset of a site, of the text from there on, and
-// says how many bytes it takes: one that nobody knows is as long as a fetch.
+// says how many bytes it takes: an unknown one is as long as a fetch.
 func (c *Code) insn(site int, t isa.Text, off int, scratch uint64) (insn isa.Insn, n int) {
 	at := c.Sites[site]
 	n = min(c.Traits.FetchLen, c.Len-off)
@@ -110,7 +110,7 @@ func (c *Code) Act(site int, t isa.Text) (act isa.Insn) {
 	return act
 }
 
-// Change is what an update makes of a site: what its breakpoint stands for meanwhile.
+// Change is a site's text before and after an update; meanwhile its breakpoint stands for both.
 type Change struct{ From, To isa.Text }
 
 // Allows tells whether a handler may act as an instruction at the site meanwhile: as the
@@ -122,7 +122,7 @@ func (is Change) Allows(c *Code, site int, act isa.Insn) bool {
 
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {
-	// Enter takes a reference on what is published; false when nothing is.
+	// Enter takes a reference on the published batch; false when there is none.
 	Enter(cpu int) bool
 	// Find looks the address up and tells which instruction to act as.
 	Find(at records.Addr, p *Probe) (isa.Insn, Found)
@@ -165,7 +165,7 @@ const (
 )
 
 // Shared is everything that CPUs share. Each method is one access, the unit of
-// interleaving: what a CPU does between two of them is its own business.
+// interleaving: other CPUs see nothing of a CPU's work between two of them.
 type Shared interface {
 	Handler
 
@@ -211,7 +211,7 @@ type Shared interface {
 // maxOps is how many ops a machine can know; only their addresses are compared.
 const maxOps = 16
 
-// OpsTable names every ops that text or a literal can name. It stays as it is while the machine
+// OpsTable has every ops that text or a literal can name. It does not change while the machine
 // runs; an OpsStates beside it says how calls end.
 type OpsTable struct {
 	nop   uint64 // calls no tracer, always
@@ -261,7 +261,7 @@ func (t *OpsTable) Call(s OpsStates, addr uint64) Outcome {
 }
 
 // Set changes how calls through an ops end: CalledTracer when it is attached, CalledFreed when it
-// has been released. The ops that calls no tracer stays as it is.
+// has been released. The ops that calls no tracer never changes.
 func (t *OpsTable) Set(s OpsStates, addr uint64, o Outcome) OpsStates {
 	for i := range t.addrs {
 		if t.addrs[i] == addr && addr != t.nop {

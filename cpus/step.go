@@ -99,9 +99,9 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	return c.first(code, sh, ch, pad)
 }
 
-// guard comes to the word that guards the site: one that is fetched among instructions,
-// as the operand of a compare, is followed by what was stored before it (AMD APM vol. 2,
-// 7.6.1, "Asynchronous modification"); one that is loaded as data is followed by anything.
+// guard reads the word that guards the site. If it is fetched as the operand of a compare,
+// the fetches behind it see the stores that came before the word's (AMD APM vol. 2, 7.6.1,
+// "Asynchronous modification"). If it is loaded as data, they may still see older text.
 func (c *CPU) guard(code *Code, sh Shared) {
 	c.Phase = Guarded
 	switch {
@@ -164,9 +164,9 @@ func (c *CPU) first(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	return c.fetch(code, sh, ch, pad)
 }
 
-// garbled stands for the text of a site of which a CPU has executed an instruction that
+// garbled stands for a site's text after a CPU has executed an instruction there that
 // mixes versions, with the operands of one and the opcode of another. It does no harm
-// where the CPU runs into a breakpoint next and its handler has it start again.
+// if the CPU meets a breakpoint next and its handler has it start again.
 const garbled = ^isa.Text(0)
 
 // fetch reads the site's next instruction and executes it.
@@ -219,7 +219,7 @@ func (c *CPU) fetch(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	}
 	if code.Always && insn.Kind != isa.Call && !stale {
 		c.Phase = Boundary
-		c.violate(code, pad, LostCall, text, n, "the site calls nobody meanwhile, though a tracer before and after "+
+		c.violate(code, pad, LostCall, text, n, "the site makes no call meanwhile, though it calls a tracer before and after "+
 			"the update: %v")
 		return Lost
 	}
@@ -304,7 +304,7 @@ func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
 		return Traced
 	case CalledNobody:
 		if code.Always {
-			c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "nobody is named, though a tracer before and after the "+
+			c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "no tracer is named, though one is before and after the "+
 				"update: %v")
 			return Lost
 		}
@@ -328,6 +328,6 @@ func (c *CPU) doubt(code *Code, sh Shared, pad *Scratchpad) Event {
 	if sh.Settled(int(c.Site)) != c.Promise {
 		return Untraced // the next update has begun meanwhile
 	}
-	c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "what was to name a tracer still names nobody: %v")
+	c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "the literal was to name a tracer, and still names none: %v")
 	return Lost
 }

@@ -278,12 +278,12 @@ func (c *Code) Grains(at records.Addr) (parts int) {
 func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) isa.Text {
 	w := c.part(at)
 	if w >= n {
-		return window[among(window, off, n, ch)].Text.Slice(off, n)
+		return window[pickVersion(window, off, n, ch)].Text.Slice(off, n)
 	}
 	base, reach := 0, len(window)
 	inFlight := c.Fetch == Atomic // one store at most
 	if inFlight {
-		base = amongPairs(window, off, n, ch)
+		base = pickPair(window, off, n, ch)
 	}
 	var t isa.Text
 	for i := 0; i < n; i += w {
@@ -294,7 +294,7 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 		}
 		switch {
 		case !inFlight:
-			from = among(window[:reach], off+i, w, ch)
+			from = pickVersion(window[:reach], off+i, w, ch)
 		case base > 0 && window[base].Text.Slice(off+i, w) != window[base-1].Text.Slice(off+i, w):
 			from -= ch.Choose(ChooseGrain, 2) // this version or the store right after it
 		}
@@ -309,14 +309,14 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 	return t
 }
 
-// among chooses one of the versions that differ in w bytes at off.
-func among(window []Version, off, w int, ch Chooser) int {
+// pickVersion chooses one of the versions that differ in w bytes at off.
+func pickVersion(window []Version, off, w int, ch Chooser) int {
 	return oneOf(len(window), ch, func(i int) bool { return first(window, i, off, w) })
 }
 
-// amongPairs chooses one of the versions that differ in n bytes at off themselves, or after the
-// next store. A store that changes nothing does not count.
-func amongPairs(window []Version, off, n int, ch Chooser) int {
+// pickPair chooses one of the versions that differ in n bytes at off themselves, or after the
+// next store. A store that changes no text does not count.
+func pickPair(window []Version, off, n int, ch Chooser) int {
 	text := func(i int) isa.Text { return window[max(i, 0)].Text.Slice(off, n) }
 	return oneOf(len(window), ch, func(i int) bool {
 		if i > 0 && text(i) == text(i-1) {
@@ -331,17 +331,17 @@ func amongPairs(window []Version, off, n int, ch Chooser) int {
 	})
 }
 
-// oneOf chooses one of the first n numbers that are meant.
+// oneOf chooses one of the numbers below n for which meant is true.
 func oneOf(n int, ch Chooser, meant func(i int) bool) int {
-	among := 0
+	count := 0
 	for i := range n {
 		if meant(i) {
-			among++
+			count++
 		}
 	}
 	skip := 0
-	if among > 1 {
-		skip = ch.Choose(ChooseVersion, among)
+	if count > 1 {
+		skip = ch.Choose(ChooseVersion, count)
 	}
 	for i := range n {
 		if meant(i) {

@@ -94,7 +94,7 @@ func (c *CPU) goOn(code *Code, sh Shared) {
 	case OnExit:
 		c.Phase = Asleep
 	case OnNMI:
-		return // whoever let it come goes back: see Over
+		return // the engine that sent the NMI calls Return; see Over
 	case OnUp:
 		c.Phase = Boundary
 		sh.CameUp(int(c.ID))
@@ -116,8 +116,8 @@ func (c *CPU) leavesOut(steps []PathStep) bool {
 	return c.cr3&kernelNMI != 0
 }
 
-// NMI interrupts the CPU, whatever it is in the middle of, and returns that; what it has
-// fetched ahead stays.
+// NMI interrupts the CPU at any step and returns the interrupted state. The CPU may still
+// fetch the same versions.
 func (c *CPU) NMI() (under CPU) {
 	under = *c
 	*c = CPU{ID: c.ID, Role: c.Role, Synced: c.Synced, cr3: c.cr3 & userCR3}
@@ -135,7 +135,7 @@ func (c *CPU) Over(code *Code) bool {
 	return c.way == OnNMI && c.Phase == Crossing && int(c.at) == len(code.Path.WaySteps(OnNMI))
 }
 
-// Return goes back to what an NMI has interrupted.
+// Return goes back to the state that an NMI has interrupted.
 func (c *CPU) Return(under CPU) {
 	under.Synced = c.Synced
 	*c = under
@@ -160,7 +160,7 @@ func (c *CPU) Offline(code *Code) bool {
 // PowerOff makes the CPU one that is offline.
 func (c *CPU) PowerOff() { c.Phase = Down }
 
-// The rules of the ways: what is wrong with a section, at which step.
+// The rules of the ways: each names the mistake of a section, and the step.
 
 // once refuses a step that is there a second time, and one that is behind "call a site"
 // where the call must be first.
@@ -234,16 +234,16 @@ func compileUp(steps []PathStep) *PathError {
 	return nil
 }
 
-// Gait is how much the CPUs' own tasks do. Interrupts are answered and leases are given
-// in every gait.
-type Gait int32
+// Pacing is how much of the time the CPUs' own tasks run. CPUs answer interrupts and give
+// leases in every pacing.
+type Pacing int32
 
-// The gaits. While no patcher works and no reader watches or counts, calls only take the host's
+// The pacings. While no patcher works and no reader watches or counts, calls only take the host's
 // cores from others.
 const (
-	Running Gait = iota // all the time: evidence under true parallelism
-	Paced               // a quantum in each pace
-	Resting             // until something waits for them
+	Running Pacing = iota // all the time: evidence under true parallelism
+	Paced                 // one quantum in each pace
+	Resting               // not until a patcher or a clock waits for them
 )
 
 // pace is how long a CPU that is paced waits between two quanta: long beside the microseconds that
@@ -251,12 +251,12 @@ const (
 const pace = time.Millisecond
 
 // aftermath is how many steps a CPU makes on its own once it may rest, so that it can
-// break what the last update promised.
+// break the last update's promises.
 const aftermath = 1024
 
-// SetGait says how much the CPUs do from now on: a machine that was built is Running.
-func (m *Machine) SetGait(g Gait) {
-	m.gait.Store(int32(g))
+// SetPacing sets the pacing from now on: a new machine is Running.
+func (m *Machine) SetPacing(g Pacing) {
+	m.pacing.Store(int32(g))
 	for _, r := range m.runners {
 		r.ring()
 	}
@@ -270,8 +270,8 @@ type pause struct {
 }
 
 // mayStop counts the steps of a quantum, and tells whether the CPU may stop behind it.
-func (r *runner) mayStop(steps int) (g Gait, stop bool) {
-	if g = Gait(r.m.gait.Load()); g == Running {
+func (r *runner) mayStop(steps int) (g Pacing, stop bool) {
+	if g = Pacing(r.m.pacing.Load()); g == Running {
 		r.pause.since = 0
 		return g, false
 	}
@@ -279,12 +279,12 @@ func (r *runner) mayStop(steps int) (g Gait, stop bool) {
 	return g, r.pause.since > aftermath && r.cpu.BetweenCalls()
 }
 
-// stop waits as the gait says, or until a patcher or a clock waits for the CPU. The CPU may still
-// fetch the same versions afterwards: it has not synchronised.
-func (r *runner) stop(g Gait) {
+// stop waits for the rest of a pace, or until a patcher or a clock waits for the CPU. The CPU may
+// still fetch the same versions afterwards: it has not synchronised.
+func (r *runner) stop(g Pacing) {
 	defer r.asleep.Store(false)
 	r.raiseFlag()
-	if !r.lastLook() || Gait(r.m.gait.Load()) != g {
+	if !r.lastLook() || Pacing(r.m.pacing.Load()) != g {
 		return
 	}
 	r.pause.still.Store(true)

@@ -291,8 +291,8 @@ func (p *Patcher) release(i int, g Ground) {
 	p.buffer = append(p.buffer[:i], p.buffer[i+1:]...)
 }
 
-// make is the store itself. Half of a pointer goes beside the other half as it is by then. Only
-// this patcher writes literals, so that reading it is no access of its own.
+// make makes the store. Half of a pointer joins the other half that the literal holds by then.
+// Only this patcher writes literals, so reading it is no access of its own.
 func (p *Patcher) make(s store, g Ground) {
 	st := p.Plan[s.of.At]
 	switch s.kind {

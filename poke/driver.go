@@ -202,8 +202,8 @@ func carryOut(ctx context.Context, w Workplace, p *Patcher) error {
 // called in flight.
 const hintPatches = 64
 
-// InFlight is the sites that the next step begins to change, for those who want trouble;
-// nil where it goes on with those of a step before.
+// InFlight is the sites that the next step begins to change, so that callers can disturb just
+// these; nil where the step goes on with sites of a step before.
 func (p *Patcher) InFlight() []int32 {
 	if p.At == len(p.Plan) {
 		return nil

@@ -196,9 +196,8 @@ func (x *Executor) sit(ctx context.Context, cpu int) (err error) {
 	}
 }
 
-// Shared is what patchers of a live machine share besides the machine: Commons that
-// each exchanges for others at once, whoever else does so at the same time. Reading is
-// one load.
+// Shared is the state that patchers of a live machine share besides the machine: Commons
+// that each exchanges atomically. Reading is one load.
 type Shared struct {
 	Rules
 	commons atomic.Pointer[Commons]
@@ -222,8 +221,8 @@ func (s *Shared) change(f func(c *Commons)) {
 	}
 }
 
-// The Ground of the live machine: what follows, and what the machine's text and the
-// handlers' table do by themselves.
+// The Ground of the live machine: the methods that follow, and those of the machine's text
+// and of the handlers' table.
 
 // Store implements Ground.
 func (x *Executor) Store(site, off, n int, t isa.Text) {
@@ -232,7 +231,7 @@ func (x *Executor) Store(site, off, n int, t isa.Text) {
 	x.Text.Store(site, off, n, t)
 }
 
-// report tells the machine of what is broken, if anything is.
+// report tells the machine of a violation, if there is one.
 func (x *Executor) report(broken *cpus.Violation) {
 	if broken != nil {
 		x.Machine.Report(*broken)

@@ -85,10 +85,10 @@ var sectionNames = []string{onceBefore: "once before", everyBatch: "every batch"
 // executed, mutated and taken back like these. docs/plan-files.md describes the
 // format.
 //
-// Errors are *PlanError. Refused is what nobody can understand and what cannot
-// run on any instruction set: what waits for ever, or gives back what it has not
-// taken. What can run and is wrong is no business of the parser. What cannot run
-// on some instruction set only, Compile refuses there, with a *PlanError too.
+// Errors are *PlanError. The parser refuses text that it cannot read, and plans that
+// run on no instruction set: they wait for ever, or give back a lock or a batch that
+// they have not taken. It takes plans that run and break something. Compile refuses,
+// with a *PlanError too, a plan that cannot run on its instruction set.
 func ParseProtocol(name string, src []byte) (*Protocol, error) {
 	f := &planFile{file: name, src: src, headers: map[string]header{}}
 	if err := f.read(src); err != nil {
@@ -180,7 +180,7 @@ func (f *planFile) writes() (traps, oneStore bool) {
 }
 
 // fitsSomewhere fails where there is no instruction set on which the plan can
-// run: with what is wrong on the first one.
+// run; the error is that of the first one.
 func (f *planFile) fitsSomewhere(layout isa.Layout) error {
 	var first *PlanError
 	same := true

@@ -34,7 +34,7 @@ type condition struct {
 	not   bool
 }
 
-// conditions are the words, and what they ask.
+// conditions are the words, with their meanings.
 var conditions = []struct {
 	word  string
 	holds func(Shape) bool
@@ -72,11 +72,11 @@ var (
 		"GracePeriod", "SynchronizeRCU", "Lock", "Unlock", "Map"}
 	staged = map[Op]string{
 		Verify:  "every update verifies all its sites before the first step of the protocol",
-		Settle:  "what a protocol promises follows from its rounds",
+		Settle:  "a protocol's promises follow from its rounds",
 		Attach:  "the ops is attached before the update",
 		Release: "the ops is released after the update",
-		Raise:   "a protocol has nobody to tell anything",
-		Expect:  "a protocol has nobody to wait for",
+		Raise:   "a protocol's update has no other patcher to tell",
+		Expect:  "a protocol's update has no other patcher to wait for",
 
 		Walk:     walked,
 		Split:    walked,

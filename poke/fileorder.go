@@ -82,8 +82,8 @@ func (o *order) end(line int) *misplaced {
 	return o.givenBack(0)
 }
 
-// canEnd tells whether a plan without loops gives back all that it takes, and
-// nothing else.
+// canEnd tells whether a plan without loops gives back exactly the locks and batches that
+// it takes.
 func canEnd(plan []Step, s Shape) bool {
 	o := &order{shape: s, rounds: map[uint8]int{}}
 	for i, st := range plan {
@@ -132,7 +132,7 @@ func (o *order) lines(lines []planLine) *misplaced {
 	return nil
 }
 
-// givenBack holds that nothing is left of what a frame has taken.
+// givenBack holds that a frame has given back all that it has taken.
 func (o *order) givenBack(frame int) *misplaced {
 	again := "the next update"
 	if frame > 0 {
@@ -140,10 +140,10 @@ func (o *order) givenBack(frame int) *misplaced {
 	}
 	if t := o.batch; t.is() && t.frame == frame {
 		if o.left {
-			return misplace(t.line, "Publish: nobody waits for the handlers (WaitHandlers) or forgets the batch (Clear), "+
+			return misplace(t.line, "Publish: no step waits for the handlers (WaitHandlers) or forgets the batch (Clear), "+
 				"and %s could not publish", again)
 		}
-		return misplace(t.line, "Publish: nothing takes the batch away again (Unpublish), and %s could not publish", again)
+		return misplace(t.line, "Publish: no step takes the batch away again (Unpublish), and %s could not publish", again)
 	}
 	if t := o.stop; t.is() && t.frame == frame {
 		return misplace(t.line, "StopMachine: nothing lets the CPUs go on (Resume), and %s would wait for ever", again)
@@ -168,7 +168,7 @@ func (o *order) release(t *taken, line int, st Step) *misplaced {
 	return nil
 }
 
-// outside refuses to give back, again and again, what was taken once.
+// outside refuses a step in a loop that gives back what was taken once, before the loop.
 func (o *order) outside(t taken, line int, st Step) *misplaced {
 	if t.frame == len(o.frames) {
 		return nil
@@ -211,7 +211,7 @@ func (o *order) step(line int, st Step) *misplaced {
 		}
 	case Lock:
 		if t := &o.locks[st.Mutex]; t.is() {
-			return misplace(line, "%s: line %d has taken it, and nobody else would give it back", st, t.line)
+			return misplace(line, "%s: line %d has taken it, and no other patcher would give it back", st, t.line)
 		}
 		o.take(&o.locks[st.Mutex], line)
 	case Unlock:
@@ -255,7 +255,7 @@ func (o *order) handlers(line int, st Step) *misplaced {
 	published := o.batch.is() && !o.left
 	switch {
 	case st.Op == Publish && o.batch.is():
-		return misplace(line, "Publish: line %d has published already, and what is published must be taken away first "+
+		return misplace(line, "Publish: line %d has published already, and that batch must be taken away first "+
 			"(Unpublish, then WaitHandlers or Clear)", o.batch.line)
 	case st.Op == Publish:
 		o.published = true

@@ -70,7 +70,7 @@ func TestFilePathRefused(t *testing.T) {
 		{"handler:\nlook up\nact\nmiss:", `7: "miss:": nothing in it: want a step a line below it`},
 		{"handler: act", `4: "act": want nothing behind "handler:": steps begin on the next line`},
 		{"handler:\ntake reference\nlook up\nact",
-			`5: handler: take reference: nothing gives it back: whoever waits for handlers would wait for ever`},
+			`5: handler: take reference: no step gives it back: a patcher that waits for handlers would wait for ever`},
 		{"miss:\nlook again\ngo back",
 			`6: miss: go back: without "sync" before it the CPU could fetch the same breakpoint for ever`},
 		{"miss:\nlook again\nmiss:\nfatal", `6: "miss:": line 4 has begun this section already`},

@@ -47,7 +47,7 @@ func (p *Patch) len(code *cpus.Code) int {
 	return int(p.Len)
 }
 
-// Ops is what the patch leaves in its site's literal; what was there before, where it is
+// Ops is the ops that the patch leaves in its site's literal; the one before it, if the patch is
 // undone.
 func (p *Patch) Ops(undo bool) uint64 {
 	if undo {
@@ -71,8 +71,8 @@ const (
 	Shifted                 // sorted, each instruction one slot behind its address
 )
 
-// Batch builds what is published about a batch: the index that handlers search,
-// and what they act as at each of its slots.
+// Batch builds the published form of a batch: the index that handlers search, and the
+// instruction that they act as at each of its slots.
 func Batch(code *cpus.Code, k int3.Lookup, f Filling, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
 	b, acts := Vector(code, k, f, patches, undo)
 	return int3.Build(k, b), acts

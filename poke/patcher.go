@@ -275,7 +275,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("site %s holds %s, expected %s", e.Addr, e.Got, e.Want)
 }
 
-// verify compares one site with what it must hold. x86_64 verifies every site
+// verify compares one site with the text that it must hold. x86_64 verifies every site
 // before the first store (ftrace_replace_code, arch/x86/kernel/ftrace.c); arm64
 // each before its own; riscv64 does not verify when it enables or disables
 // (Linux 7.1). Here all do as x86_64 does.

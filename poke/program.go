@@ -12,7 +12,7 @@ import (
 
 // Life is how a tracer's life is told as one program.
 type Life struct {
-	Patches int  // all that it changes
+	Patches int  // that it changes
 	Settles bool // the protocol ends with the promise that no CPU executes replaced text; see Protocol.Settles
 	// text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid
 	// of
@@ -53,7 +53,7 @@ func (l Life) Switch(plan []Step) []Step {
 	return l.Update(plan, false, true, true)
 }
 
-// change is a plan and what is around it; release: it gets rid of an ops.
+// change is a plan with its locks and its promise around it; release: it also gets rid of an ops.
 func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 	if !l.Locked {
 		out = append(out, plan...)
@@ -132,7 +132,7 @@ type Guard struct {
 	SomeOld, SomeNew uint64 // of these at least one does, if there are any
 }
 
-// sites are all that the guard looks at.
+// sites are all sites that the guard looks at.
 func (w Guard) sites() uint64 { return w.Old | w.New | w.SomeOld | w.SomeNew }
 
 // met tells whether sites are as they must be.

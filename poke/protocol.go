@@ -105,10 +105,10 @@ func (s Shape) Frees() bool {
 // Tail tells whether a breakpoint leaves a part of sites of this shape uncovered.
 func (s Shape) Tail() bool { return s.Len > s.Traits.BreakpointLen }
 
-// Compile emits the plan of a whole update: what comes before, every batch, what
-// comes after; of no patches it has no steps. It fails, before the first step, where the protocol cannot work
-// on the instruction set at all: with a *ImpossibleError, or a *PlanError that
-// names the line of a protocol from a file.
+// Compile emits the plan of a whole update: the steps before, every batch, the steps
+// after. Without patches it has no steps. Compile fails before the first step if the
+// protocol cannot work on the instruction set: with a *ImpossibleError, or a *PlanError
+// that names the line of a protocol from a file.
 func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	if err := p.check(s); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (p *Protocol) deadlock(s Shape, line int) *ImpossibleError {
 	return e
 }
 
-// has tells whether the plan of one patch has a step that which answers to.
+// has tells whether the plan of one patch has a step for which which is true.
 func (p *Protocol) has(s Shape, which func(Step) bool) (found bool) {
 	p.one(s, func(st Step) { found = found || which(st) })
 	return found
@@ -231,15 +231,15 @@ func (p *Protocol) Settles(s Shape) bool {
 	return settled
 }
 
-// Each protocol is a plan file and nothing else.
+// Each protocol is a plan file.
 //
 //go:embed protocols/*.plan
 var plans embed.FS
 
-// Native is the name of whatever an architecture's current kernel does.
+// Native is the name of the protocol of an architecture's current kernel.
 const Native = "native"
 
-// wordRounds is what riscv64 does. It has no name of its own among the protocols.
+// wordRounds is riscv64's native protocol. Users know it by no other name.
 const wordRounds = "word-rounds"
 
 // names are those of the protocols but native, which is one of these by architecture, in
@@ -253,8 +253,8 @@ type ShippedPlan struct {
 	Text []byte
 }
 
-// ShippedPlans are the built-in protocols as plan files, by name. What is native
-// is breakpoint on x86_64, word on arm64 and word-rounds on riscv64.
+// ShippedPlans are the built-in protocols as plan files, by name. Native is
+// breakpoint on x86_64, word on arm64 and word-rounds on riscv64.
 func ShippedPlans() (out []ShippedPlan) {
 	for _, name := range slices.Sorted(slices.Values(append(slices.Clone(names), wordRounds))) {
 		text, err := plans.ReadFile("protocols/" + name + ".plan")

@@ -17,7 +17,7 @@ type Op uint8
 
 // The steps that plans are made of.
 const (
-	Verify       Op = iota // read the sites, compare with what is expected
+	Verify       Op = iota // read the sites, compare with the expected text
 	Publish                // make the batch findable for trap handlers, take a reference
 	Write                  // store a part of each patch
 	Fence                  // dsb and isb: the stores are visible before anything follows; this CPU alone fetches afresh
@@ -281,11 +281,10 @@ func (c *Count) Add(s Step) {
 	}
 }
 
-// IPIs is how many interrupts CPUs take, of which so many are online, and so many
-// of these isolated: every round has all online CPUs but the sender as targets,
-// and so has the waking of the stoppers. Lazy rounds are counted as if isolated
-// CPUs stayed in user space throughout, the fewest that there can be; no sender
-// is isolated.
+// IPIs is how many interrupts the online CPUs take; isolated ones are counted in
+// online. The targets of a round are all online CPUs but the sender; so are those of
+// the waking of the stoppers. For lazy rounds it takes the fewest: isolated CPUs stay
+// in user space throughout, and none of them sends.
 func (c *Count) IPIs(online, isolated int) int {
 	return (c.Rounds+c.Stops)*(online-1) - c.Lazy*isolated
 }

@@ -26,7 +26,7 @@ func Undo(plan []Step, at int, done int32, s Shape) []Step {
 	return u.out
 }
 
-// undo is a way back being made, and what the patcher has taken by then.
+// undo is a way back being made, with the locks and the batch that the patcher has by then.
 type undo struct {
 	shape Shape
 	out   []Step
@@ -61,8 +61,8 @@ func (u *undo) follow(st Step) {
 	}
 }
 
-// write writes the old text over whatever the steps have written, of which the one at index at was cut short after
-// done patches: a store that failed changed nothing.
+// write writes the old text over all that the steps have written. The one at index at was cut short after
+// done patches: a store that failed has not changed its site.
 func (u *undo) write(steps []Step, at int, done int32) {
 	touched := map[int32]bool{}
 	mapped := false

@@ -113,8 +113,8 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 		return err
 	}
 	s.cfg.At(BeforeApply)
-	s.live.SetGait(cpus.Paced) // CPUs that ran all the time would keep the patcher from a core
-	defer s.live.SetGait(cpus.Resting)
+	s.live.SetPacing(cpus.Paced) // CPUs that ran all the time would keep the patcher from a core
+	defer s.live.SetPacing(cpus.Resting)
 	s.charge(changes)
 	receipt, err := s.live.Apply(ctx, changes)
 	for _, p := range s.carried {

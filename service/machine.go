@@ -58,8 +58,8 @@ type Machine interface {
 	// Interrupts prints the interrupts of the CPUs that are online, laid out as /proc/interrupts.
 	Interrupts(w io.Writer) error
 	Violations() []cpus.Violation
-	// SetGait says how much CPUs do while no update runs, where that is ours to say.
-	SetGait(g cpus.Gait)
+	// SetPacing says how much CPUs do while no update runs, where that is ours to say.
+	SetPacing(g cpus.Pacing)
 	Now() int64 // nanoseconds by the machine's clock
 	Close()
 }

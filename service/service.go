@@ -203,7 +203,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		s.log.Error("damaged, and all else is served", zap.String("what", what))
 	}
 	s.ready.Store(true)
-	s.live.SetGait(cpus.Resting)
+	s.live.SetPacing(cpus.Resting)
 	return s, nil
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
-// What can make use of an axis: counting, the engines and the checker.
+// The users of an axis: counting, the engines and the checker.
 const (
 	UsePlan uint = 1 << iota
 	UseLive
@@ -35,8 +35,7 @@ const (
 	useAll   = UsePlan | useRun | UseCheck
 )
 
-// Axes are all that can be chosen about a Config, in the order in which lists are
-// multiplied.
+// Axes are the choices of a Config, in the order in which lists are multiplied.
 var Axes = slices.Concat(targetAxes(), protocolAxes(), machineAxes(), scenarioAxes(), engineAxes())
 
 // used says who knows some axes.
@@ -171,7 +170,7 @@ func scenarioAxes() axis.Table[Config] {
 	return slices.Concat(used(UsePlan|UseTimed, ledgerAxes()...), used(useModel, ways, axis.Axis[Config]{
 		Form: axis.One, Needs: "dispatch", Applies: traced,
 		Spec: choice.Spec{Name: "tracers", Default: "relevant=1",
-			Doc: "`numbers` of tracers of the functions that are called, and of one that nobody calls, " +
+			Doc: "`numbers` of tracers of the functions that are called, and of one that is never called, " +
 				"such as relevant=1,irrelevant=100"},
 		Parse: func(value string) (axis.Set[Config], error) {
 			t, err := ParseTracers(value)
@@ -215,7 +214,7 @@ func ledgerAxes() axis.Table[Config] {
 	}
 	return axis.Table[Config]{{
 		Spec: choice.Spec{Name: "scenario", Names: scenarios,
-			Doc: "what is switched on and off, with all that a kernel sends for it: a tracer, or an action of kernel predict, " +
+			Doc: "tracer that is switched on and off, with everything that a kernel sends for it, or an action of kernel predict, " +
 				"NAME or NAME:ARGUMENT (then the buffer is 256 unless given)"},
 		Parse: func(name string) (axis.Set[Config], error) {
 			if _, _, err := ledger.ParseAction(name); err != nil {
@@ -239,7 +238,7 @@ func ledgerAxes() axis.Table[Config] {
 		Print: show(func(s *Scenario) string { return cmp.Or(s.Kernel.File, s.Kernel.Name()) }),
 	}, {
 		Needs: "scenario", Split: together,
-		Spec: choice.Spec{Name: "state", Doc: "`list` of what is so already before a scenario: " + ledger.StateHelp},
+		Spec: choice.Spec{Name: "state", Doc: "`list` of facts that hold before a scenario: " + ledger.StateHelp},
 		Parse: func(facts string) (axis.Set[Config], error) {
 			return change(func(s *Scenario) { s.Kernel = s.Kernel.In(strings.Split(facts, ",")) }), nil
 		},
@@ -310,7 +309,7 @@ func engineAxes() axis.Table[Config] {
 // calibrate takes a calibration that is of the combination's architecture.
 func (c *Config) calibrate(k *calibration.Calibration) error {
 	if arch := c.Arch.Traits().Name; k.Arch != arch {
-		return axis.Unfit(fmt.Sprintf("calibration %s is of a machine of %s: what an update takes on %s it does not say",
+		return axis.Unfit(fmt.Sprintf("calibration %s is of a machine of %s: it has no times for %s",
 			k.Name, k.Arch, arch))
 	}
 	c.Calibration = k

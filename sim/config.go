@@ -36,8 +36,8 @@ type Config struct {
 	// Arch is the instruction set. Default: the table's; where it does not say, the
 	// first of cpus.ArchNames.
 	Arch isa.Arch
-	// Layout is what sites look like, by a name of LayoutNames. Default: what the
-	// table speaks for.
+	// Layout is the layout of sites, by a name of LayoutNames. Default: the one that
+	// fits the table.
 	Layout string
 
 	// Protocol is how text is changed, by a name of poke.Names. Default: poke.Native.
@@ -71,19 +71,19 @@ type Config struct {
 	Listener *cpus.Listener
 
 	// Revision is the program's, for rows. Log is told of every update, at level debug.
-	// Default: nobody.
+	// Default: none.
 	Revision string
 	Log      *zap.Logger
 
-	// Engine executes the plans. Default: the live one. What follows is for the timed
-	// engine alone.
+	// Engine executes the plans. Default: the live one. The fields that follow are for the
+	// timed engine alone.
 	Engine EngineKind
-	// Calibration is what everything takes. Default: none, and only counts.
+	// Calibration has the time of every step. Default: none, and only counts.
 	Calibration *calibration.Calibration
-	// Scenario is what else the kernel sends. Default: nothing but the records' rounds.
+	// Scenario is everything else that the kernel sends. Default: the records' rounds alone.
 	Scenario *Scenario
 	// Calls is how many calls of traced functions a busy CPU makes a second, Entries
-	// how often an isolated one enters the kernel. Default: what the calibration says.
+	// how often an isolated one enters the kernel. Default: the calibration's.
 	Calls, Entries *float64
 	// OutOfTurn is the share of visits of a shared reference count that break the order
 	// of waiting, to 1. Default: timed.UsuallyOutOfTurn.

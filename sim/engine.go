@@ -43,8 +43,8 @@ var engineNames = []string{"live", "timed", "hardware"}
 
 func (k EngineKind) String() string { return engineNames[k] }
 
-// ReplayNames lists those that a counterexample can be forced on: on a real machine
-// nobody chooses what is fetched.
+// ReplayNames lists the engines that can be forced to follow a counterexample: on a real
+// machine the fetches cannot be chosen.
 func ReplayNames() []string { return engineNames[:HardwareEngine] }
 
 // ParseEngine reads an engine's name.
@@ -72,8 +72,8 @@ type machine interface {
 	Violations() (total uint64, first []cpus.Violation)
 }
 
-// updater carries out the updates of a job on some engine: what comes before and behind each of them is
-// the same on all engines.
+// updater carries out the updates of a job on some engine. The work before and after each of them is the
+// same on all engines.
 type updater struct {
 	job     *Job
 	on      machine
@@ -164,7 +164,7 @@ func listen(j *Job) *cpus.Listener {
 	return cpus.Tee(j.Timeline.Listener(), j.Listener)
 }
 
-// audited is an engine's machine, as far as it is looked at when an update is over.
+// audited is an engine's machine, as far as the audit after an update reads it.
 type audited interface {
 	Peek(site int) isa.Text
 	Literal(site int) uint64
@@ -200,8 +200,8 @@ func (a audit) checkSites(patches []poke.Patch) {
 
 // checkRounds holds the ledger against the plan and against itself: interrupts
 // taken are targets sent, rounds sent are rounds planned, and every CPU takes or
-// sends each round. Only isolated CPUs may miss some, and only lazy ones: as many
-// as found them in user space, which nobody knows beforehand.
+// sends each round. Only isolated CPUs may miss some, and only lazy ones: those that
+// find them in user space, in a number that is not known beforehand.
 func (a audit) checkRounds(j *Job, row *RunRow) {
 	c := row.Counts
 	a.checkConserved(c)
@@ -221,7 +221,7 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 			}
 			taken, sent := c.Taken[cpu][k], c.Rounds[cpu][k]
 			if n := int(taken + sent); n < least || n > rounds {
-				a.unconserved("cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
+				a.unconserved("cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d; at most %d of these may leave it out",
 					cause, role, cpu, taken, sent, rounds, rounds-least)
 			}
 		}

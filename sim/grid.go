@@ -31,9 +31,9 @@ type Grid struct {
 	options records.Options
 }
 
-// NewGrid reads choices for those who use the combinations: [UsePlan], or [UseLive] and
-// [UseTimed], of which the axis engine chooses. What is chosen and not known to them is
-// an error that begins with its name, as all errors do that are about one value.
+// NewGrid reads choices for a use of the combinations: [UsePlan], or [UseLive] and [UseTimed],
+// of which the axis engine chooses. A choice that the use does not know is an error. Errors
+// about one value begin with its name.
 func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) {
 	choices, err := follow(choices)
 	if err == nil {
@@ -44,7 +44,7 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 	}
 	axes := Axes.For(uses)
 	if _, chosen := choices["buffer"]; !chosen && uses&UsePlan == 0 {
-		// Nobody asked for several rows of what has no buffer.
+		// Without sizes in the request, a protocol without a buffer gets one row.
 		axes.Named("buffer").Applies = (*Config).Queues
 	}
 	g := &Grid{uses: uses, choices: choices, options: o}
@@ -52,7 +52,7 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 		return nil, err
 	}
 	if uses&UsePlan != 0 {
-		return g, nil // there is nothing but what it knows
+		return g, nil // there are no other axes
 	}
 	inUse := choices["engine"]
 	if inUse == nil {
@@ -65,8 +65,8 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 var engines = []axis.Engine{{Name: LiveEngine.String(), Uses: UseLive}, {Name: TimedEngine.String(), Uses: UseTimed},
 	{Name: HardwareEngine.String(), Uses: UseHardware}}
 
-// follow lets a scenario choose what is left open: a vector of one size, and what its
-// kernel patches.
+// follow lets a scenario choose the open axes: a vector of one size, and its kernel's
+// architecture and protocol.
 func follow(choices axis.Choices) (axis.Choices, error) {
 	scenario, kernel := choices["scenario"], choices["kernel"]
 	if scenario == nil {
@@ -129,8 +129,8 @@ func (c *Config) Queues() bool {
 	return p != nil && p.Batching == poke.Buffered
 }
 
-// anyArch tells whether nobody has chosen an architecture: those that a table is not of
-// are left out.
+// anyArch tells whether no architecture is chosen: then those that do not fit the table are
+// left out.
 func (g *Grid) anyArch() bool { return g.choices["arch"] == nil }
 
 // Points is how many combinations there are, before any table is opened: at most so
@@ -160,9 +160,9 @@ func (g *Grid) Points() int {
 }
 
 // Combinations opens the tables, each once, and checks every combination before
-// any is carried out, so that a wrong one costs nothing. What a person should
-// know of them first comes back as warnings, each once. Jobs are left for later,
-// as the queue of each is as long as its table.
+// any is carried out, so that a wrong one costs nothing. It returns warnings about
+// them for people, each once. Jobs are left for later, as the queue of each is as
+// long as its table.
 func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []string, err error) {
 	base := []Config{{Buffer: sched.Buffer{Slots: defaultSlots}}}
 	configs, err = g.Cross(base, func(flag string, so []Config) ([]Config, error) {
@@ -170,7 +170,7 @@ func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []s
 		case "records":
 			return g.open(ctx, so)
 		case "mutate":
-			// Whether one can work depends on what has been multiplied so far alone.
+			// Whether one can work depends only on the axes that have been multiplied so far.
 			so, warnings, err = g.check(ctx, so)
 			return so, err
 		}
@@ -179,8 +179,8 @@ func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []s
 	return configs, warnings, err
 }
 
-// defaultSlots is how many slots a vector has that nobody asked for: TP_VEC_MAX where
-// an entry takes 16 bytes (arch/x86/kernel/alternative.c, 5.6 and later).
+// defaultSlots is how many slots a vector has unless a size is asked for: TP_VEC_MAX where an
+// entry takes 16 bytes (arch/x86/kernel/alternative.c, 5.6 and later).
 const defaultSlots = 256
 
 // open opens the table of each combination.
@@ -217,8 +217,8 @@ func (g *Grid) open(ctx context.Context, configs []Config) (out []Config, err er
 	return out, nil
 }
 
-// ownTable is the records of the kernel that is chosen, where it is an image and nobody
-// names another table; nil otherwise.
+// ownTable is the records of the chosen kernel, if it is an image and no other table is
+// named; nil otherwise.
 func (g *Grid) ownTable() *records.Table {
 	kernel := g.choices["kernel"]
 	if len(kernel) != 1 || g.choices["records"] != nil {
@@ -231,8 +231,8 @@ func (g *Grid) ownTable() *records.Table {
 	return k.Own
 }
 
-// check finds out whether combinations can work at all. What is executed needs something
-// to patch. Those whose protocol lacks the mutation are left out where others have it.
+// check finds out whether combinations can work at all. Engines need something to patch. It
+// leaves out combinations whose protocol lacks the mutation if others have it.
 func (g *Grid) check(ctx context.Context, configs []Config) (kept []Config, warnings []string, err error) {
 	var passed poke.Passed
 	for _, c := range configs {

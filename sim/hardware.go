@@ -68,8 +68,8 @@ func newExecuting(cfg hardware.Config, apart bool) (executing, error) {
 	return hardware.New(cfg)
 }
 
-// suspect tells whether CPUs may be led astray by the job's plans: by those that have a
-// defect, and by those that nobody has proved.
+// suspect tells whether the job's plans may lead CPUs astray: plans with a defect, and plans
+// without a proof.
 func (j *Job) suspect() bool {
 	return j.Mutation != "" || j.Config.Plan != nil || j.torn > 0 && j.protocol.OneStore
 }
@@ -92,7 +92,7 @@ func (h *Hardware) again(patches []poke.Patch) (err error) {
 	return err
 }
 
-// seen is what is seen of a machine from outside, be it another one after each update.
+// seen is the machine as the audit sees it. It may be another machine after each update.
 type seen struct{ h *Hardware }
 
 func (s seen) Peek(site int) isa.Text                         { return s.h.machine.Peek(site) }
@@ -129,7 +129,7 @@ func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
 		for _, v := range out.Findings {
 			h.found.Report(v)
 		}
-		row.Violations = out.Total - uint64(len(out.Findings)) // that nobody has kept
+		row.Violations = out.Total - uint64(len(out.Findings)) // those that were not kept
 		if out.Died {
 			return cmp.Or(h.again(u.Patches), errDied)
 		}
@@ -177,10 +177,10 @@ type Executed struct {
 	Compared            uint64 // comparisons of all look-ups
 	RoundMedian         time.Duration
 	RoundMax, RoundsAll time.Duration
-	Waited              *time.Duration // of the patcher for its CPU, while others had it; nil where nobody says
+	Waited              *time.Duration // of the patcher for its CPU, while others had it; nil where it is not known
 	Seen                int64          // function-call interrupts that /proc/interrupts has counted on all CPUs meanwhile
 	HasSeen             bool
-	Pace                time.Duration // of a thousand calls of one CPU that nobody disturbs
+	Pace                time.Duration // of a thousand calls of one undisturbed CPU
 	Stolen              float64       // mean time that calls lost of each CPU that went on calling, in nanoseconds
 }
 

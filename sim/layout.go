@@ -22,9 +22,9 @@ func LayoutNames() []string { return append([]string{AutoLayout}, cpus.LayoutNam
 // records by it. Otherwise, under a protocol that does not rest on literals, one
 // without; and under one that does, where most records would be refused, the first
 // one that takes more of them: no compiler misaligns most functions of a kernel, so
-// that it was another kernel. What is left are the few records that the kernel
-// itself refuses ("Misaligned patch-site", ftrace_call_adjust,
-// arch/arm64/kernel/ftrace.c, Linux 6.3).
+// it was another kernel. The kernel itself refuses the few records that are left
+// ("Misaligned patch-site", ftrace_call_adjust, arch/arm64/kernel/ftrace.c, Linux
+// 6.3).
 func LayoutOf(a isa.Arch, p *poke.Protocol, t *records.Table) isa.Arch {
 	all := cpus.Layouts(a)
 	usual := refused(all[0], p, t)
@@ -66,8 +66,8 @@ func (j *Job) settleLayout() (err error) {
 }
 
 // settleLengths finds the instruction set of each site where records have lengths of
-// their own. CPUs fetch as many bytes as the longest site has: what is behind a
-// shorter one never changes.
+// their own. CPUs fetch as many bytes as the longest site has: the bytes behind a
+// shorter one never change.
 func (j *Job) settleLengths() (err error) {
 	if !j.Table.HasLengths() {
 		return nil

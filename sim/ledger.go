@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-// LedgerColumns are the columns of what a scenario sends, cause by cause.
+// LedgerColumns are the columns of a scenario's interrupts, cause by cause.
 var LedgerColumns = results.Declare(declared, "ledger", map[string]func(LedgerRow) any{
 	"kernel":    func(r LedgerRow) any { return r.kernel.Name() },
 	"direction": func(r LedgerRow) any { return r.Switch.name() },
@@ -62,8 +62,8 @@ func (r LedgerRow) buffer() any {
 	return r.Count.Buffer.String()
 }
 
-// Switch is one direction of a combination's scenario: what a tracer sends when it is
-// switched on, or off.
+// Switch is one direction of a combination's scenario: the interrupts of switching a tracer
+// on, or off.
 type Switch struct {
 	job     *Job
 	kernel  *ledger.Kernel
@@ -96,8 +96,8 @@ func Switches(c *Config) (out []*Switch, err error) {
 	return out, nil
 }
 
-// Ledger is what is sent, in the order in which it is: what precedes the records, the
-// records, what follows them, and what each receiver takes in all.
+// Ledger has the rounds in the order in which they are sent: those before the records, the
+// records', those after, and the interrupts that each receiver takes in all.
 func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
 	count, err := d.job.Count(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func WriteInterrupts(w io.Writer, row RunRow, before, after cpus.Counts) error {
 type counted struct {
 	interrupts.Row
 	causes    []cpus.Cause
-	senderToo bool // whoever asks is counted as well
+	senderToo bool // the sender is counted as well
 }
 
 // rowsOf are the rows that show what a run counts, as the kernel lays them out.

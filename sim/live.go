@@ -75,7 +75,7 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 			return err
 		}
 		row.Elapsed = time.Since(start)
-		if !enable && l.job.shape.Frees() { // nobody wants the tracer any more
+		if !enable && l.job.shape.Frees() { // no site is for the tracer any more
 			l.machine.SetOps(l.ops, cpus.CalledFreed)
 		}
 		return l.finish(ctx, row, before)
@@ -155,7 +155,7 @@ func (l *Live) Itinerary(home int, moves ...Move) error {
 	return nil
 }
 
-// itinerary chooses as it is told when a patcher asks whether to move.
+// itinerary answers a patcher that asks whether to move.
 type itinerary struct {
 	cpus.Chooser
 	at     int
@@ -215,7 +215,7 @@ func (l *Live) Apply(ctx context.Context, changes []coordinator.Change) error {
 }
 
 // CheckAll holds every site of the table against what live says of its record.
-// No update may be running; what is wrong is in Violations.
+// No update may be running. Violations has its findings.
 func (l *Live) CheckAll(live func(record int) bool) {
 	all := make([]poke.Patch, len(l.sites.records))
 	for i, rec := range l.sites.records {
@@ -233,13 +233,13 @@ func (l *Live) Plug(ctx context.Context, cpu int) error { return l.machine.Plug(
 // Online tells whether a CPU takes part.
 func (l *Live) Online(cpu int) bool { return l.machine.Online(cpu) }
 
-// SetGait says how much the CPUs' own tasks do while no update runs.
-func (l *Live) SetGait(g cpus.Gait) { l.machine.SetGait(g) }
+// SetPacing says how much the CPUs' own tasks do while no update runs.
+func (l *Live) SetPacing(g cpus.Pacing) { l.machine.SetPacing(g) }
 
 // Now is the time by the machine's clock, in nanoseconds since it was built.
 func (l *Live) Now() int64 { return l.machine.Now() }
 
-// Tallies reads what each CPU has done, taking one after the other over for a
+// Tallies reads each CPU's counts, taking one after the other over for a
 // moment.
 func (l *Live) Tallies(ctx context.Context) ([]cpus.Tally, error) { return l.machine.Tallies(ctx) }
 

@@ -14,15 +14,15 @@ import (
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
-// Scenario is a tracer that is switched with all that a kernel sends for it, and
-// not just the rounds of the records.
+// Scenario is a tracer that is switched with everything that a kernel sends for it,
+// besides the rounds of the records.
 type Scenario struct {
 	Name   ledger.Scenario
 	Kernel *ledger.Kernel
-	Off    ledger.Switch // what is left out
+	Off    ledger.Switch // causes to leave out
 }
 
-// Entries are what is sent besides the rounds of a table's records, nil without a scenario.
+// Entries are sent besides the rounds of a table's records; nil without a scenario.
 func (s *Scenario) Entries(t *records.Table, enable bool) ([]ledger.Entry, error) {
 	if s == nil {
 		return nil, nil
@@ -142,7 +142,7 @@ func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 func onePoke(p *poke.Protocol, s poke.Shape, r poke.Range) (plan []poke.Step) {
 	s.Patches = 1
 	p.Unfold(s, func(yield func(poke.Range) bool) { yield(r) }, func(st poke.Step) {
-		if st.Op != poke.Verify { // nobody compares all of an update's sites first
+		if st.Op != poke.Verify { // these updates do not compare all sites first
 			plan = append(plan, st)
 		}
 	})
@@ -157,8 +157,8 @@ func roundsIn(plan []poke.Step) int {
 	return c.Rounds
 }
 
-// parts are all updates of one switch: what comes before the records, these, and
-// what comes after.
+// parts are all updates of one switch: those before the records, the records', and
+// those after.
 func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 	entries, err := t.job.Scenario.Entries(t.job.Table, enable)
 	if err != nil {
@@ -170,7 +170,7 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 		parts = append(parts, t.job.entryPart(t.sites, e))
 	}
 	records := timed.Part{Update: u, Cause: cpus.Sync}
-	if !enable && t.job.shape.Frees() { // nobody wants the tracer any more
+	if !enable && t.job.shape.Frees() { // no site is for the tracer any more
 		records.Frees = t.ops
 	}
 	parts = append(parts, records)

@@ -234,8 +234,7 @@ func (s *stress) someRecords(rng *rand.Rand) []int {
 // unplugEvery is the mean time between two CPUs going or coming.
 const unplugEvery = 2 * time.Millisecond
 
-// unplugger takes CPUs out and puts them back; in the end all that were there
-// are there again.
+// unplugger takes CPUs out and puts them back. At its end all are back.
 func (s *stress) unplugger(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(s.job.Seed, 1))
 	out := map[int]bool{}

@@ -16,12 +16,12 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-// Tally is what rows come to: whether they keep to a budget, what they cost a CPU, and what went wrong.
+// Tally sums rows up: whether they keep to a budget, their cost for a CPU, and their errors.
 type Tally struct {
 	Limits Budget
 	Rows   int  // that there are when none is missing
 	Cut    bool // some are missing
-	// Unknown is an error where a row does not know what the budget limits.
+	// Unknown is an error where a row lacks a value that the budget limits.
 	Unknown error
 
 	counted, held int // rows, and those that were held against the budget
@@ -215,8 +215,8 @@ func (b Budget) Check(t results.Table, c *Config) error {
 	return nil
 }
 
-// Exceeded is what a row has too much of. A limit on what the row does not know
-// is an error.
+// Exceeded lists the values of a row that exceed the budget. A limit on a value that
+// the row lacks is an error.
 func (b Budget) Exceeded(columns []results.Column, row []results.Value) ([]budget.Excess, error) {
 	over, unknown := budget.Exceeded(b, columns, row)
 	if len(unknown) > 0 {
@@ -277,8 +277,8 @@ func (j *Job) planRow() PlanRow {
 	return row
 }
 
-// Rounds is how many rounds the update sends that enables everything, with what a
-// scenario sends besides.
+// Rounds is how many rounds the update sends that enables everything, with a
+// scenario's other rounds.
 func (j *Job) Rounds() int {
 	var count poke.Count
 	batches := j.batches(len(j.queue), j.at)

@@ -85,8 +85,8 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 // Close implements Engine: nothing runs.
 func (t *Timed) Close() {}
 
-// Update enables or disables everything that the job is about, with one update, and
-// tells what it did and what that would have taken. Violations are no error.
+// Update enables or disables all sites of the job with one update. It returns the counts,
+// and the time that it would have taken. Violations are no error.
 func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	row, err := t.update(ctx, "timed", enable, func(u *poke.Update, row *RunRow) error {
 		parts, err := t.parts(u, enable)
@@ -219,7 +219,7 @@ func (v *Modelled) work() *Ranges {
 	}
 }
 
-// to scales a spread to what was executed.
+// to scales a spread to the executed time.
 func to(s calibration.Spread, likely float64) calibration.Spread {
 	if s.Likely == 0 {
 		return calibration.Spread{Likely: likely, Low: likely, High: likely}

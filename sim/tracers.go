@@ -22,7 +22,7 @@ type Tracers struct {
 	Relevant, Irrelevant int
 }
 
-// Bounds of what can be asked for: the seed tables go up to 200 of each.
+// The most tracers of a request: the seed tables go up to 200 of each.
 const (
 	maxRelevant   = 200
 	maxIrrelevant = 10_000
@@ -51,7 +51,7 @@ func ParseTracers(s string) (t Tracers, err error) {
 	return t, nil
 }
 
-// tracing is tracers on one engine: each CPU's task and what its calls have taken.
+// tracing is tracers on one engine, with each CPU's task and counts.
 type tracing struct {
 	*Tracers
 	way      *dispatch.Way

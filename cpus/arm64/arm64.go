@@ -85,9 +85,9 @@ type arch struct{ layout string }
 // Traits: a trap or interrupt synchronises the context on entry and return
 // (Arm ARM, "Context synchronization event"), rounds are ordinary interrupts,
 // and stores have to be made visible (DSB) before anything may rely on them.
-// Neither a literal nor the whole update is followed by a round: the cache
-// maintenance that goes with each store is broadcast by hardware
-// (caches_clean_inval_pou), and old code may stay in use for a while.
+// No round follows a literal or the whole update: hardware broadcasts the cache
+// maintenance that goes with each store (caches_clean_inval_pou), and old code may
+// stay in use for a while.
 func (a arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:           Name,

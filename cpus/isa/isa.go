@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package isa says what an instruction set must answer before its code can be
-// patched live: how a site looks when disabled, enabled or behind a
-// breakpoint, what a fetched instruction means, how far a call reaches, what
-// one store replaces at once, and what makes a CPU fetch afresh.
+// Package isa describes an instruction set as far as live patching needs it: how
+// a site looks when disabled, enabled or behind a breakpoint, what a fetched
+// instruction means, how far a call reaches, how many bytes one store replaces at
+// once, and which events make a CPU fetch afresh.
 //
 // The implementations are x86_64, arm64 and riscv64, beside this package.
 // Nothing above cpus/ asks which of them it has: it reads Traits.
@@ -140,7 +140,7 @@ type Destination struct {
 // The layouts that kernels are built with, by what their configuration calls it.
 // An instruction set has one Arch for each that it knows.
 const (
-	LayoutPlain   = "plain"    // nothing but the site: x86_64, and kernels without CALL_OPS
+	LayoutPlain   = "plain"    // the site alone: x86_64, and kernels without CALL_OPS
 	LayoutCallOps = "call-ops" // DYNAMIC_FTRACE_WITH_CALL_OPS: a literal before the function names the site's ops
 	LayoutBTI     = "bti"      // the same with ARM64_BTI_KERNEL: functions may begin with a landing pad
 )
@@ -167,7 +167,7 @@ type Traits struct {
 	InterruptSyncs  bool // so does any interrupt
 	MaskedRounds    bool // rounds reach CPUs that have interrupts masked (remote fences by firmware)
 	FirmwareRounds  bool // the firmware counts rounds, on the sender as well, and /proc/interrupts does not
-	RoundSparesSelf bool // a round leaves the sender's own CPU as it is, which elsewhere fetches afresh too
+	RoundSparesSelf bool // a round's sender does not fetch afresh itself; elsewhere it does
 	StoresBuffered  bool // a store needs a fence before a round may rely on it
 
 	// Interrupts that the current kernel's word-by-word update sends on top of the stores;

@@ -2,14 +2,14 @@
 
 // Package riscv64 is 64-bit RISC-V as live patching sees it. A call to any
 // place in the kernel takes two instructions, auipc t0 and jalr t0, and the
-// two layouts differ in what is done about that:
+// two layouts differ in how they deal with that:
 //
 //   - isa.Word (Linux 6.16 and later): the auipc is fixed when the function is
 //     loaded and only the aligned word behind it toggles, between a nop and
 //     the jalr. Other harts may run it meanwhile. An eight-byte literal before
 //     the function names the site's ops (CALL_OPS), unless that is left out.
 //   - isa.Pair (Linux 6.3 to 6.15): both toggle together, between two nops and
-//     the pair, so that nobody may be between them.
+//     the pair, so no hart may be between them.
 //
 // With "rec" the record's address:
 //
@@ -58,8 +58,8 @@ var Layouts = []isa.Arch{Arch, Plain}
 
 type arch struct{ layout string }
 
-// Traits: nothing but fence.i on the hart itself makes it fetch afresh, no
-// trap and no interrupt does (Zifencei). Rounds are SBI remote fences, which
+// Traits: only fence.i on the hart itself makes it fetch afresh; traps and
+// interrupts do not (Zifencei). Rounds are SBI remote fences, which
 // firmware takes in M-mode whether or not the kernel masks its interrupts; the
 // stores before one need a fence (RISCV_FENCE(w, o), flush_icache_all).
 //
@@ -231,7 +231,7 @@ func (arch) AtomicStore(at records.Addr, n int) bool {
 // The instructions that do not depend on an address.
 const (
 	Nop4 isa.Text = 0x00000013 // addi x0, x0, 0: the disabled site
-	Nop2 isa.Text = 0x0001     // c.nop, what the compiler fills sites with under RVC
+	Nop2 isa.Text = 0x0001     // c.nop; under RVC the compiler fills sites with it
 
 	Ebreak  isa.Text = 0x00100073
 	CEbreak isa.Text = 0x9002 // c.ebreak, 2 bytes

@@ -43,8 +43,8 @@ const (
 	Invalid isa.Text = 0x06
 )
 
-// plain are instructions of programs, of which patchers replace several by one: their
-// first bytes, and how long each is with its operands. Longer ones come first.
+// plain are instructions of programs; a patcher replaces several of them by one. Each has
+// its first bytes, and its length with operands. Longer ones come first.
 var plain = []struct {
 	text isa.Text
 	n    int // of the bytes that tell it

@@ -70,7 +70,7 @@ func (m *Machine) store(site, off, n int, t isa.Text) {
 	}
 }
 
-// publish makes patches findable: how many, their addresses, what each acts as.
+// publish makes patches findable: their number, their addresses, and the target of each.
 func (m *Machine) publish(f poke.Filling, patches []poke.Patch, undo bool) {
 	slots, acts := poke.Vector(m.text.code, int3.Vector, f, patches, undo)
 	n := len(acts)
@@ -83,7 +83,7 @@ func (m *Machine) publish(f poke.Filling, patches []poke.Patch, undo bool) {
 		}
 	}
 	storeWord(&published, uintptr(unsafe.Pointer(&t[0])))
-	m.kept = append(m.kept, t) // a handler that nobody waits for may read it for as long as the plan runs
+	m.kept = append(m.kept, t) // where the plan does not wait for handlers, they may read it until the plan ends
 	for _, t := range m.threads {
 		atomic.AddUint32(&t.b.refs, 1)
 	}

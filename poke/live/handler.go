@@ -122,7 +122,7 @@ func File(what string) (*os.File, error) {
 // Executing is a site that a thread was executing.
 type Executing struct {
 	Thread, Site int
-	Bytes        []byte // eight, as they are now
+	Bytes        []byte // eight, of now
 }
 
 // Autopsy tells of the files of a machine whose process is dead which sites its threads

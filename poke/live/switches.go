@@ -41,8 +41,8 @@ const (
 //	go test ./poke/live -run XXX -bench 'Costs|BenchmarkSwitches'
 //
 // A branch on an atomic.Bool is what a program wants that has a few switches in its own source. Switches are for
-// those who make the code themselves: a compiler's or an interpreter's authors see here what their own call sites
-// need, with the nops and the calls where the code is, and many of them changed in one update, all or none.
+// programs that make code themselves, such as compilers and interpreters: their call sites have the nops and the calls
+// where the code is, and one update changes many of them, all or none.
 //
 // The protocol breakpoint of package poke changes sites, all of an update in one batch. It is
 // proved for CPUs that mix the bytes of old and new text as they like, any number of them, of sites
@@ -256,7 +256,7 @@ func (s *Switches) patch(site int, on bool) poke.Patch {
 	return p
 }
 
-// Enabled are the sites that are on, ascending: what the last updates have left.
+// Enabled are the sites that are on after the last update, ascending.
 func (s *Switches) Enabled() (sites []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -142,10 +142,10 @@ func Spin(rounds int) { spin(int64(rounds)) }
 // List is sites to be called.
 type List struct{ words []uint64 }
 
-// List makes a list of sites, of which there is at least one.
+// List makes a list of one site or more.
 func (m *Machine) List(sites []int32) *List { return &List{m.text.list(sites)} }
 
-// block is what the handler and the call loop know of a thread. Register R13 holds its
+// block is a thread's state for the handler and the call loop. Register R13 holds its
 // address while the thread is in foreign code. The handler runs outside of Go's
 // knowledge: nothing here is a pointer that Go would follow.
 type block struct {
@@ -159,12 +159,12 @@ type block struct {
 	misses      uint64 // traps that found none, and the breakpoint had gone
 	unhandled   uint64 // calls that ended in a trap that found none, and was not forgiven
 	comparisons uint64 // of all look-ups
-	refs        uint32 // references that handlers hold, and the batch's own; 0: nobody may enter
+	refs        uint32 // references that handlers hold, and the batch's own; 0: no handler may enter
 	_           uint32
 	sp          uint64 // stack pointer of the call loop
 	random      uint64 // state of its generator
 	faults      uint64 // calls that ended in a fault
-	lost        uint64 // calls that reached nobody though a tracer had been promised
+	lost        uint64 // calls that reached no tracer though one had been promised
 	stale       uint64 // calls that reached a tracer though it had been promised that none does
 	stop        uint64 // not 0: the loop ends before its next call
 	at          uint64 // the site that is being called, or was last

@@ -344,8 +344,8 @@ func (h *Host) Interrupts(w io.Writer) error {
 // Violations are none: a kernel's promises are not watched from inside of it.
 func (h *Host) Violations() []cpus.Violation { return nil }
 
-// SetGait changes nothing.
-func (h *Host) SetGait(cpus.Gait) {}
+// SetPacing changes nothing.
+func (h *Host) SetPacing(cpus.Pacing) {}
 
 // Now is the time since the start.
 func (h *Host) Now() int64 { return time.Since(h.started).Nanoseconds() }

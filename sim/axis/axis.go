@@ -38,8 +38,7 @@ func (u Unfit) Error() string { return string(u) }
 
 // Axis is one thing that can be chosen about combinations.
 type Axis[C any] struct {
-	// Spec declares it. Without a default, combinations are left as they are where none is
-	// chosen.
+	// Spec declares it. Without a default, combinations do not change unless a value is chosen.
 	choice.Spec
 	Form Form
 	// Uses are the engines and commands that know the axis, as bits whose meaning is the
@@ -53,7 +52,7 @@ type Axis[C any] struct {
 	Needs, Replaces string
 	// Column is the column that shows it; "" where that is called as the axis is.
 	Column string
-	// Split makes single values of what was given; nil for what is one already.
+	// Split makes single values of the given ones; nil if each is a single one already.
 	Split func(given []string) ([]string, error)
 	// Parse reads a value, once for all combinations that it is put into. Errors begin
 	// with the value, quoted, or with the axis's name.
@@ -132,8 +131,7 @@ func (t Table[C]) Flags(c *C) (words []string) {
 	return words
 }
 
-// Short are the words that are needed to choose this combination: what is preset is left
-// out.
+// Short are the words that choose this combination, without those of preset values.
 func (t Table[C]) Short(c *C) (words []string) {
 	for i := range t {
 		if value := t[i].Print(c); t[i].Default != value {

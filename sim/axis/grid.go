@@ -138,8 +138,8 @@ func (g *Grid[C]) Points(except ...string) int {
 	return points
 }
 
-// Several are the columns of axes of which several values were asked for: rows cannot
-// be told apart without.
+// Several are the columns of axes with several values: rows cannot be told apart without
+// them.
 func (g *Grid[C]) Several() map[string]bool {
 	out := map[string]bool{}
 	for _, l := range g.lines {

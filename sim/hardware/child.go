@@ -30,7 +30,7 @@ import (
 )
 
 // Child is a Machine in a process of its own, for plans that may do anything at all. Its
-// text and what its threads note are files of this process, which are read when it is dead.
+// text and its threads' notes are files of this process, which reads them when it is dead.
 type Child struct {
 	cfg          Config
 	cmd          *exec.Cmd
@@ -47,7 +47,7 @@ type Child struct {
 // childOf names, in a child's environment, the process that it is the child of.
 const childOf = "TEXTPOKE_HARDWARE_CHILD_OF"
 
-// What a child is sent: first what to be, then what to do.
+// The messages to a child: first its machine, then its work.
 type (
 	hello struct {
 		Sites      []records.Addr
@@ -190,7 +190,7 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 	err := c.receive.Decode(&r)
 	stuck := stop()
 	switch {
-	case err != nil && ctx.Err() != nil: // it did not end in time, and what was its is gone
+	case err != nil && ctx.Err() != nil: // it did not end in time, and its machine is gone
 		_ = c.died(err)
 		return Outcome{}, context.Cause(ctx)
 	case err != nil:

@@ -100,7 +100,7 @@ func unforgiving(path cpus.Path) bool {
 func Lazy(plan []poke.Step) error {
 	for _, st := range plan {
 		if st.Lazy {
-			return fmt.Errorf("%s: it leaves out CPUs in user space; membarrier reaches all that run, and all of these are there",
+			return fmt.Errorf("%s: it leaves out CPUs in user space; all threads here are in user space, and membarrier reaches all that run",
 				st.Name())
 		}
 	}
@@ -114,12 +114,12 @@ type Outcome struct {
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally    // by CPU, until every busy one has gone on for a while
 	Took     []time.Duration // of each round, from the request to the last answer
-	Waited   *time.Duration  // in which the patcher could have run and its CPU had others; nil where nobody says
+	Waited   *time.Duration  // in which the patcher could have run and its CPU had others; nil where it is not known
 	Compared uint64          // comparisons of all look-ups
 	Called   uint64          // calls that were begun while the plan was executed
 	Callers  int             // CPUs that called meanwhile
-	Pace     time.Duration   // of a thousand calls of one CPU that nobody disturbs, before the update
+	Pace     time.Duration   // of a thousand calls of one undisturbed CPU, before the update
 	Total    uint64          // properties violated
-	Died     bool            // the machine's process has, and nothing but Findings is known
+	Died     bool            // the machine's process has died, and only Findings are known
 	Findings []cpus.Violation
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// bench is a machine of which costs are taken.
+// bench is a machine on which costs are measured.
 type bench struct {
 	*live.Machine
-	on      [2]int // CPUs: of who patches, of who executes
+	on      [2]int // CPUs: the patcher's, the caller's
 	code    *cpus.Code
 	patches []poke.Patch
 }
@@ -36,15 +36,15 @@ const (
 	trapsAPass             = 200
 )
 
-// Benches measure what the patcher does at a site and what a breakpoint takes, in user
-// space, on a machine of its own until done is called.
+// Benches measure the patcher's steps at a site and the cost of a breakpoint, in user space,
+// on a machine of their own until done is called.
 func Benches() (list []microbench.Bench, done func(), err error) {
 	allowed, err := live.Allowed()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	if len(allowed) < 2 {
-		return nil, nil, fmt.Errorf("%w: this process may use one CPU, and another is to execute what is patched", ErrNone)
+		return nil, nil, fmt.Errorf("%w: this process may use one CPU, and another is to execute the sites", ErrNone)
 	}
 	b := &bench{on: [2]int(allowed), code: &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Entry: 0xffffffff81000000}}
 	for i := range benchSites {
@@ -72,7 +72,7 @@ func Benches() (list []microbench.Bench, done func(), err error) {
 		basis          calibration.Basis
 		run            func() float64
 	}{
-		{"verify", "comparing a site with what it must hold, in user space", calibration.Measured, b.verify},
+		{"verify", "comparing a site with the text that it must hold, in user space", calibration.Measured, b.verify},
 		{"publish", "building the sorted vector that handlers search, by patch, in user " +
 			"space", calibration.Measured, b.publish},
 		{"store", "a plan's store of one byte to text that another CPU executes, in user space: its other mapping is there, " +
@@ -111,8 +111,8 @@ func (b *bench) verify() float64 {
 	return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches)
 }
 
-// store writes each site's first byte as it is, while another CPU calls the sites: their lines are
-// that CPU's each time, which takes three times as long as stores to lines of its own.
+// store writes each site's first byte unchanged, while another CPU calls the sites. That CPU has
+// their lines each time, so a store takes three times as long as to lines of its own CPU.
 func (b *bench) store() (ns float64) {
 	same, all := slices.Clone(b.patches), make([]int32, benchSites)
 	for i := range same {

@@ -259,8 +259,8 @@ func (m *Machine) goOn(ctx context.Context, calls uint64) error {
 	return nil
 }
 
-// read is what each CPU has done, read while it stands between two calls; fresh: what was
-// found is forgotten.
+// read reads each CPU's counts while it stands between two calls; fresh: it also forgets the
+// findings.
 func (m *Machine) read(fresh bool) (list []live.Counts, err error) {
 	err = m.live.Standing(func() {
 		for _, c := range m.cpus {
@@ -330,7 +330,7 @@ func (m *Machine) findings(out *Outcome, c *cpu, did live.Counts) {
 		{live.Landed, did.Wrong, cpus.TornFetch, "the call landed where no instruction of the plan leads"},
 		{live.Missed, did.Unhandled, cpus.UnhandledBreakpoint, "no entry for it, and it was not forgiven"},
 		{live.Broken, did.Lost, cpus.LostCall, "the update had promised a tracer, and the call came back without"},
-		{live.Broken, did.Stale, cpus.StaleAfterCompletion, "the update had promised that nobody is called, and the call " +
+		{live.Broken, did.Stale, cpus.StaleAfterCompletion, "the update had promised that no tracer is called, and the call " +
 			"reached the tracer"},
 	} {
 		if k.n == 0 {

@@ -32,9 +32,9 @@ import (
 //   - The processes of all CPUs together are one, each of whose events belongs to any
 //     CPU alike. An event of a CPU that is busy otherwise did not happen: its clock
 //     stood still.
-//   - What has not happened by now is as likely as before: when more sites become
-//     hot, the next call is drawn anew from there. When fewer are, calls that are
-//     drawn at the higher rate are kept with the ratio's probability.
+//   - The processes have no memory: when more sites become hot, the next call is
+//     drawn anew from there. When fewer are, calls that are drawn at the higher
+//     rate are kept with the ratio's probability.
 //
 // TestThinning holds this against a machine that executes every call.
 type calls struct {
@@ -65,11 +65,11 @@ type calls struct {
 	coldTrace float64 // of these, sites that call a tracer
 }
 
-// heat is why a site is hot, and what it does.
+// heat is why a site is hot, and what a call of it meets.
 type heat struct {
 	recent    int32 // its last store among recent, plus 1; 0 for none
 	published bool
-	meets     bool // every call meets something: a breakpoint, or an ops that may not be called
+	meets     bool // every call meets a breakpoint, or an ops that may not be called
 	enabled   bool
 }
 
@@ -221,7 +221,7 @@ func (c *calls) recentWeight() float64 {
 	return c.recent[len(c.recent)-1].upTo - c.recent[c.oldest-1].upTo
 }
 
-// draws is the weight of all that calls are drawn from.
+// draws is the weight from which calls are drawn.
 func (c *calls) draws() float64 { return c.batchLaw.total() + c.recentWeight() + c.parks }
 
 // after draws the time of the next call that may be an event, when calls of so much weight may be;
@@ -237,8 +237,8 @@ func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 	return Nanos(c.next), c.next < math.MaxInt64/2
 }
 
-// draw makes one call of what was drawn: of which site, and whether it will be
-// preempted; false where it did not happen.
+// draw chooses a call's site, and whether it will be preempted; false where the call did not
+// happen.
 func (c *calls) draw() (site int32, park, ok bool) {
 	x := c.rng.Float64() * c.bound
 	if b := c.batchLaw.total(); x < b {

@@ -21,7 +21,7 @@ type cpuState struct {
 	park   bool // its call will be preempted inside the tracer
 	due    bool // the task that was waits for the CPU
 	stolen Nanos
-	owes   Nanos // what it has done already, and takes time together with what it does next
+	owes   Nanos // time of steps that it has made already; the next step takes it as well
 	tally  cpus.Tally
 
 	task    cpus.Task // that was preempted
@@ -57,8 +57,7 @@ func (s *cpuState) callsItself() bool {
 	return s.online && (s.cpu.Role == cpus.Busy || s.cpu.Role == cpus.IrqsOff)
 }
 
-// rests tells whether the CPU does nothing that takes time until something happens
-// to it.
+// rests tells whether the CPU needs no time until an event comes to it.
 func (m *Machine) rests(s *cpuState) bool {
 	c := &s.cpu
 	switch {
@@ -200,7 +199,7 @@ func (s *cpuState) owed(cost Nanos) Nanos {
 func (m *Machine) reference(s *cpuState) Nanos {
 	s.line.granted = false
 	if m.cfg.Refs == int3.PerCPU {
-		s.owes += nanos(m.costs.Reference) // nobody can tell when: it takes no event of its own
+		s.owes += nanos(m.costs.Reference) // the moment makes no difference: it takes no event of its own
 	}
 	return 0
 }
@@ -213,8 +212,8 @@ func (m *Machine) arrive(i int) {
 }
 
 // masks tells how much longer a CPU masks its interrupts at a time; stretches with
-// and without masks are exponential and follow each other, so that all that is known
-// is how it was when somebody last looked.
+// and without masks are exponential and follow each other, so the state depends only on
+// the one when it was last drawn.
 func (m *Machine) masks(s *cpuState, at Nanos) Nanos {
 	mean := m.costs.MaskedStretch
 	if s.cpu.Role != cpus.IrqsOff || mean <= 0 {
@@ -248,7 +247,7 @@ func (m *Machine) call(number int32) {
 			m.events++
 			continue
 		}
-		m.askCall(at, more) // first: what this one does may take time
+		m.askCall(at, more) // first: this call may take time
 		if ok {
 			m.execute(int(cpu), site, park)
 		}

@@ -8,22 +8,22 @@
 // last event.
 //
 //   - queue.go holds the events, in the order of time and, at one time, of asking.
-//   - machine.go is the machine and its loop. Somebody who is alone until what he
-//     does is over goes on without the queue.
-//   - cpu.go lets CPUs make steps and says what steps take; space.go is where they
+//   - machine.go is the machine and its loop. A step before whose end no other
+//     event comes goes on without the queue.
+//   - cpu.go lets CPUs make steps and has the time of each; space.go is where they
 //     run, user space or kernel, and which tasks they have preempted.
-//   - calls.go draws the calls of traced functions, of which only those that can
-//     meet something are events.
-//   - patcher.go executes an update, and says which stores wait in the patcher's store buffer, and how long;
-//     ground.go is what it works on, shared.go what the CPUs share, with the versions of text and the cache line that
-//     all handlers want where they share one reference count, ledger.go the interrupts.
-//   - estimate.go says what an update would take on other costs, without executing it.
+//   - calls.go draws the calls of traced functions. Only calls that can meet a
+//     change are events.
+//   - patcher.go executes an update, and says which stores wait in the patcher's store buffer, and how long. It works
+//     on ground.go. shared.go is the state that CPUs share, with the versions of text and the cache line of a reference
+//     count that all handlers share; ledger.go counts interrupts.
+//   - estimate.go prices an update with other costs, without executing it.
 //
-// The machine shares its steps and rules with the other engines, and not its memory: here an access also keeps the books
-// of time. A store makes its site hot and begins or ends its exposure, a round has its interrupts arrive one by one, and
-// a fetch sees a store after a lag.
+// The machine shares its steps and rules with the other engines, but has a memory of its own: here an access also takes
+// time. A store makes its site hot and begins or ends its exposure, the interrupts of a round arrive one by one, and a
+// fetch sees a store after a lag.
 //
 // Times are as good as the calibration. A CPU that handles a trap or an interrupt
-// does nothing else meanwhile; caches, pipelines and memory are in the calibration
-// or nowhere.
+// makes no calls meanwhile. Caches, pipelines and memory count only as far as the
+// calibration has them.
 package timed

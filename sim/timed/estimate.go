@@ -38,14 +38,14 @@ func (u units) at(prices *units) (ns float64) {
 // Estimate is the time of an update as a sum of numbers of things times their costs, so that other
 // costs need no second execution. A patcher's steps are linear in the costs; a round has a mean in
 // closed form (calibration.Costs.RoundTo); and traps come as often as CPUs call exposed sites.
-// Where handlers share one counter, the waiting for its line is counted in visits, each of which
-// costs a transfer of the line: as many visits on other costs. The estimate leaves out that a
+// Where handlers share one counter, the waiting for its line is counted in visits, and each visit
+// costs a transfer of the line. With other costs there are as many visits. The estimate leaves out that a
 // target in a trap takes a round's interrupt later, that the patcher waits for a handler,
 // migrations and preemption, and that fewer CPUs may wait for a faster line. TestEstimate holds it
 // against the engine.
 type Estimate struct {
 	update, exposure units                // of the whole update; of one patch, on average
-	all, fewer       []calibration.Target // of rounds, and of rounds that leave out who is in user space
+	all, fewer       []calibration.Target // of rounds, and of rounds that leave out CPUs in user space
 	stopping         []calibration.Target // of stop_machine, which masks hold back everywhere
 	shared           bool                 // counter of handlers
 	online, busy     float64
@@ -172,8 +172,8 @@ func (e *Estimate) write(st poke.Step, held []bool, exposed *units) {
 	}
 }
 
-// fit takes from an outcome what follows from nothing else: interrupts, traps, and
-// how many comparisons a trap makes.
+// fit takes from an outcome the numbers that only an execution gives: interrupts, traps, and
+// comparisons of a trap.
 func (e *Estimate) fit(c *calibration.Costs, out *Outcome) {
 	stolen := 0.0
 	for i := range out.Stolen {
@@ -205,8 +205,8 @@ func (e *Estimate) fit(c *calibration.Costs, out *Outcome) {
 	}
 }
 
-// leastBusy is the share of its time that a CPU has left for calls, where all of them wait for
-// a line: next to none, and no less than none.
+// leastBusy is the share of its time that a CPU has left for calls when all of them wait for a
+// line: almost none, and never negative.
 const leastBusy = 1e-3
 
 // trap is what one trap takes.

@@ -36,8 +36,8 @@ func (m *Machine) stored(site int, meets bool) {
 	m.hotter()
 }
 
-// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once, so that
-// only what nobody may call makes a difference to be met.
+// StoreLiteral implements poke.Ground. A literal is data, and every CPU sees the store at
+// once: calls have to be executed only if they meet an ops that may not be called.
 func (m *Machine) StoreLiteral(site int, ops uint64) {
 	m.text.literals[site] = ops
 	if site >= m.cfg.Called {
@@ -122,8 +122,8 @@ func (m *Machine) Send(c cpus.Cause, lazy bool) {
 	}
 }
 
-// interrupt sends a round: one target after the other, each of which takes it when
-// it gets there; extra is what each takes on top.
+// interrupt sends a round, to one target after the other. Each takes it when it gets
+// there; extra is the additional time of each.
 func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 	p, costs := &m.patch, m.costs
 	at := m.now + nanos(costs.RoundSetup)
@@ -157,7 +157,7 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 }
 
 // quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it
-// is in no trampoline. That interrupts nobody, and takes its time in any case. A CPU that
+// is in no trampoline. That interrupts no CPU, and always takes its time. A CPU that
 // is known to be in user space is asked only if user says so: RCU does not wait for it
 // (context tracking, kernel/context_tracking.c).
 func (m *Machine) quiesce(c cpus.Cause, user bool) {
@@ -167,8 +167,8 @@ func (m *Machine) quiesce(c cpus.Cause, user bool) {
 	m.ledger.pause(m.now)
 	for i := range m.cpus {
 		s := &m.cpus[i]
-		away := s.cpu.Role == cpus.Isolated && s.cpu.Phase == cpus.Asleep
-		if i != p.home && s.online && (user || !away) {
+		inUser := s.cpu.Role == cpus.Isolated && s.cpu.Phase == cpus.Asleep
+		if i != p.home && s.online && (user || !inUser) {
 			p.left++
 			m.ask(m.now, evArrive, i)
 		}
@@ -194,7 +194,7 @@ func (m *Machine) StopMachine(lazy bool) bool {
 // Stopped implements poke.Ground.
 func (m *Machine) Stopped() bool { return m.Answered() && m.patch.arrived == m.patch.asked }
 
-// ResumeMachine implements poke.Ground: the CPUs spin on what it stores.
+// ResumeMachine implements poke.Ground: it stores the flag on which the CPUs spin.
 func (m *Machine) ResumeMachine() {
 	p := &m.patch
 	for i := range m.cpus {

@@ -10,16 +10,16 @@ import (
 // burstWindow is the length of the bins in which bursts are counted.
 const burstWindow Nanos = 1e6
 
-// ledger counts interrupts, as cpus.Ledger does, by the machine's clock: what was
-// sent and what was taken each by itself, so that conservation is a check.
+// ledger counts interrupts, as cpus.Ledger does, by the machine's clock. It counts sent
+// and taken ones separately, so that conservation is a check.
 type ledger struct {
-	sent cpus.Counts // rounds and their targets; what was taken is in pages
+	sent cpus.Counts // rounds and their targets; pages have the taken ones
 	page []page      // by CPU
 	life []Life      // by CPU, as of the beginning of the update
 }
 
-// page is what the ledger says of one CPU in the update that is under way: what an
-// interrupt of a round changes is in one cache line.
+// page is the ledger of one CPU in the current update. An interrupt of a round changes
+// one cache line of it.
 type page struct {
 	bin   Nanos // the burstWindow that inBin counts
 	inBin int64
@@ -57,7 +57,7 @@ func (l *ledger) counts() (c cpus.Counts, gaps []Nanos) {
 	return c, gaps
 }
 
-// addTo is a CPU's life with what the page says.
+// addTo adds the page to a CPU's life.
 func (p *page) addTo(l Life) Life {
 	for _, n := range p.taken {
 		l.Taken += n
@@ -86,7 +86,7 @@ func (p *page) pause(now Nanos) {
 	p.last = now
 }
 
-// pause ends it for all CPUs, and goOn begins another one: what is between them is
+// pause ends it for all CPUs, and goOn begins another one: the time between them is
 // no part of the update.
 func (l *ledger) pause(now Nanos) {
 	for i := range l.page {
@@ -131,8 +131,8 @@ func (m *Machine) Life(cpu int) Life {
 	return l
 }
 
-// lives are the sums over all CPUs of what lazy rounds left undone and what was made
-// up for.
+// lives are two sums over all CPUs: of lazy rounds that left a CPU out, and of those that it
+// made up for.
 func (m *Machine) lives() (leftOut, caughtUp uint64) {
 	for i := range m.ledger.life {
 		leftOut += m.ledger.life[i].LeftOut
@@ -141,7 +141,7 @@ func (m *Machine) lives() (leftOut, caughtUp uint64) {
 	return leftOut, caughtUp
 }
 
-// stole notes what was taken from the CPUs, before it is counted anew.
+// stole notes the time that was taken from the CPUs, before it is counted anew.
 func (m *Machine) stole() {
 	for i := range m.cpus {
 		s := &m.cpus[i]
@@ -153,7 +153,7 @@ func (m *Machine) stole() {
 // watched is what a listener needs to know of a CPU to say how long something took.
 type watched struct{ trap, interrupt Nanos }
 
-// saw tells the listener what a step of a CPU, and what it takes, brought to an end.
+// saw tells the listener which trap or interrupt a step of a CPU has ended, with the step's cost.
 func (m *Machine) saw(i int, s *cpuState, before cpus.Phase, event cpus.Event, cost Nanos) {
 	t := m.listener
 	switch {

@@ -8,17 +8,17 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// Lockstep runs a machine one step at a time, as somebody else says: its CPUs, and one
-// patcher, who works on the Lockstep (poke.Ground). Nothing takes any time then. What a
-// store has replaced can be fetched until a CPU synchronises, as if Costs.FetchLag had no
-// end, and interrupts have arrived when they are sent.
+// Lockstep runs a machine one step at a time, as the caller says: its CPUs, and one patcher
+// that works on the Lockstep (poke.Ground). Steps take no time then. A CPU can fetch replaced
+// text until it synchronises, as if Costs.FetchLag had no end, and interrupts arrive when they
+// are sent.
 type Lockstep struct {
 	*Machine
 	*cpus.Lockstep
 }
 
-// NewLockstep builds such a machine; what things take makes no difference. Every CPU is
-// between two calls, in the kernel.
+// NewLockstep builds such a machine; costs make no difference. Every CPU is between two calls, in
+// the kernel.
 func NewLockstep(cfg Config) (*Lockstep, error) {
 	cfg.Costs = &calibration.Costs{}
 	m, err := build(cfg)
@@ -74,8 +74,8 @@ func (l *Lockstep) StopMachine(lazy bool) bool {
 	return l.Machine.StopMachine(lazy)
 }
 
-// arrived lets time pass until everything that was sent is there; what a CPU makes of it
-// is for its steps.
+// arrived lets time pass until everything that was sent is there. The CPUs' own steps deal with
+// it.
 func (l *Lockstep) arrived() {
 	for {
 		if _, any := l.queue.earliest(); !any {

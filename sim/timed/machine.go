@@ -84,10 +84,10 @@ type Machine struct {
 	comparisons int32
 	compared    uint64
 	lookups     []lookup // by site, the last that found it
-	batch       uint32   // number of what is published, or was
+	batch       uint32   // number of the published batch, or of the last one
 
 	jitter *rand.Rand  // delays and stays
-	cold   rand.Source // for what is only counted
+	cold   rand.Source // for calls that are only counted
 	steps  chooser
 	pad    *cpus.Scratchpad
 	padOf  int    // who worked on it last
@@ -186,8 +186,8 @@ func build(cfg Config) (*Machine, error) {
 }
 
 // expressible refuses paths that virtual time has no rule for: where calls are not
-// drawn one by one, what they would do must follow from the site alone, and a CPU
-// that is left out comes in at a time that is drawn.
+// drawn one by one, their outcome must follow from the site alone, and a CPU that is
+// left out comes in at a time that is drawn.
 func expressible(c *cpus.Code) error {
 	entry := c.Path.Program(cpus.OnEntry)
 	usual := c.Path.With(cpus.EntryCatchesUp)
@@ -208,7 +208,7 @@ func expressible(c *cpus.Code) error {
 	return nil
 }
 
-// leads tells where a call of a site as it is gets to.
+// leads tells where a call of a site gets to.
 func (m *Machine) leads(site int) cpus.Outcome {
 	insn := m.code.Act(site, m.text.peek(site))
 	ops := uint64(insn.Target)
@@ -253,8 +253,8 @@ func (m *Machine) ask(at Nanos, kind uint32, who int) int32 {
 	return m.queue.push(at, uint32(who)<<bitsKind|kind)
 }
 
-// alone tells whether nothing else happens up to and including a time: then what
-// happens there can go on without the queue.
+// alone tells whether no other event comes up to and including a time: then the next step
+// can be made without the queue.
 func (m *Machine) alone(until Nanos) bool {
 	at, any := m.queue.earliest()
 	return until <= horizon && (!any || until < at)

@@ -11,7 +11,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// patcher is the one that executes plans, and what it has asked of the CPUs.
+// patcher executes plans. It has the requests that it has sent to CPUs.
 type patcher struct {
 	poke.Patcher
 	ctx     context.Context
@@ -44,15 +44,15 @@ const (
 	forHandlers
 )
 
-// Part is one update of several that follow each other, and what its rounds are
-// counted as: cpus.Sync for records.
+// Part is one update of several that follow each other, with the cause under which its
+// rounds are counted: cpus.Sync for records.
 type Part struct {
 	*poke.Update
 	Cause cpus.Cause
-	Frees uint64 // the ops that nobody wants when it is over, 0 for none
+	Frees uint64 // the ops that is released when it is over, 0 for none
 }
 
-// Outcome is what updates took.
+// Outcome has the times and counts of updates.
 type Outcome struct {
 	Update   Nanos // from the first step until the last, without grace periods
 	Grace    Nanos // grace periods
@@ -124,8 +124,8 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 		return p.err
 	case p.running:
 		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1,
-			Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
-		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
+			Why: fmt.Sprintf("the patcher waits at %s, and no CPU will ever make a step", p.Plan[p.At])})
+		return fmt.Errorf("no CPU can move: the patcher waits at %s", p.Plan[p.At])
 	}
 	if part.Frees != 0 {
 		m.SetOps(part.Frees, cpus.CalledFreed)
@@ -171,7 +171,7 @@ func (m *Machine) close(out *Outcome) {
 	m.told.leftOut, m.told.caughtUp = leftOut, caughtUp
 	if m.cfg.Calls == HotOnly && len(m.calls.busy) > 0 {
 		traced, untraced := m.calls.cold(m.cold)
-		t := &out.Tallies[m.calls.busy[0]] // whose they were is not known, and asked by nobody
+		t := &out.Tallies[m.calls.busy[0]] // the CPU of each is not known, and only their sum is used
 		t[cpus.Traced] += traced
 		t[cpus.Untraced] += untraced
 		t[cpus.Begun] += traced + untraced
@@ -290,7 +290,7 @@ func (m *Machine) houses(cpu int) bool {
 	return cpu != m.patch.home && s.cpu.Role.RunsPatcher() && s.online && !s.active
 }
 
-// await leaves the patcher waiting for what a step asks of others.
+// await leaves the patcher waiting for answers, or for handlers.
 func (m *Machine) await(st poke.Step) {
 	p := &m.patch
 	switch p.awaits = forAnswers; st.Op {

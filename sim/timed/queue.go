@@ -75,7 +75,7 @@ func (q *queue) push(at Nanos, what uint32) (number int32) {
 	return number
 }
 
-// place puts an event where it belongs, behind all that are there.
+// place puts an event into its slot, behind all that are there.
 func (q *queue) place(number int32, e *event) {
 	n := (bits.Len64(uint64(e.at^q.now)|1) - 1) / bitsLevel
 	l := &q.levels[n]

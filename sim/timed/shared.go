@@ -143,7 +143,7 @@ type text struct {
 	first    cpus.Seq
 }
 
-// site is what is there: all that most fetches need, in half a cache line.
+// site is the newest text: most fetches need only this half of a cache line.
 type site struct {
 	is      cpus.Version
 	at      Nanos // when that was stored
@@ -153,7 +153,7 @@ type site struct {
 // longAgo is when the text from before the update was stored.
 const longAgo Nanos = math.MinInt64 / 2
 
-// store is one store to a site, and what it replaced.
+// store is one store to a site, with the replaced text.
 type store struct {
 	at    Nanos
 	was   cpus.Version

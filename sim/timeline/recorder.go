@@ -183,8 +183,8 @@ func (r *Recorder) Step(cpu int, name string, from, until int64) {
 		s := slice{name: name, from: r.base + from, until: r.base + until}
 		r.patcher.hold(s)
 		r.hold(cpu, s)
-		// No later step begins before this one has ended: what has begun by then
-		// can be part of none.
+		// No later step begins before this one has ended: slices that have begun by
+		// then can be part of none.
 		if r.held > holdAbout {
 			r.flush(s.until)
 		}
@@ -307,12 +307,12 @@ func (r *Recorder) Close() (err error) {
 	return err
 }
 
-// line is a track, and what is not written to it yet. A slice is told when it has
+// line is a track, and the slices that are not written to it yet. A slice is told when it has
 // ended, after those that it encloses; in the file it comes before them.
 type line struct {
 	track perfetto.Track
 	last  int64   // time of the last event written
-	held  []slice // in order of their beginning, what encloses first
+	held  []slice // in order of their beginning, an enclosing one first
 	open  []int64 // ends of the slices being written
 }
 
@@ -333,7 +333,7 @@ func (l *line) hold(s slice) {
 	l.held = slices.Insert(l.held, i, s)
 }
 
-// write writes what began before that time, and what that encloses.
+// write writes the slices that began before that time, and those that they enclose.
 func (l *line) write(w *perfetto.Writer, before int64) {
 	n := 0
 	for n < len(l.held) && l.held[n].from < before {

@@ -28,8 +28,8 @@ func TestQuantum(t *testing.T) {
 	}
 }
 
-// TestGaits: a machine that rests does nothing, answers all the same, and runs again.
-func TestGaits(t *testing.T) {
+// TestPacings: a machine that rests does nothing, answers all the same, and runs again.
+func TestPacings(t *testing.T) {
 	roles, err := ParseRoles("busy=3,idle=1,isolated=1,irqsoff=1,offline=1")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestGaits(t *testing.T) {
 		}
 	}
 	for range 3 {
-		m.SetGait(Resting)
+		m.SetPacing(Resting)
 		wait("they rest", m.still)
 		rested := calls()
 		// Whoever counts takes each CPU over once, which wakes it for a quantum or two.
@@ -66,9 +66,9 @@ func TestGaits(t *testing.T) {
 			}
 		}
 		wait("they rest again", m.still)
-		m.SetGait(Paced)
+		m.SetPacing(Paced)
 		wait("they make a call now and then", func() bool { return calls() > rested })
-		m.SetGait(Running)
+		m.SetPacing(Running)
 		from := calls()
 		wait("they run", func() bool { return calls() > from+100*most })
 	}
