@@ -22,8 +22,8 @@ import (
 // AllMutations is every mutation that a protocol offers, and none.
 const AllMutations = "all"
 
-// Axes are all that can be chosen about a question, in the order in which lists are
-// multiplied: those of a combination that the checker knows, and its own.
+// Axes are the choices of a question, in the order in which lists are multiplied: those of
+// a combination that the checker knows, and its own.
 var Axes = func() axis.Table[Question] {
 	t := slices.Concat(ownAxes(), axis.Of(sim.Axes.For(sim.UseCheck), func(q *Question) *sim.Config { return &q.Config }))
 	t.Named("buffer").Default = sched.Dynamic.String()
@@ -44,7 +44,7 @@ var Axes = func() axis.Table[Question] {
 		return named(name)
 	}
 	return inOrder(t, "arch", "layout", "plan", "protocol", "place", "cpus", "sites", "buffer", "order", "lookup", "refs",
-		"patchers", "contend", "switch", "mutate", "fetch", "preempt") // what mutations there are hangs on what is before them
+		"patchers", "contend", "switch", "mutate", "fetch", "preempt") // the mutations depend on the choices before them
 }()
 
 // inOrder puts some axes first.

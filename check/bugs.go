@@ -58,11 +58,11 @@ func noBug(name string) error {
 // Listed is something that can be checked, or why it cannot.
 type Listed struct{ Kind, Name, What, Source string }
 
-// ListColumns are the columns of what can be checked.
+// ListColumns are the columns of List.
 var ListColumns = results.Declare[Listed](declared, "list", nil)
 
-// List is a table of all that can be checked: protocols, mutations, bugs and those
-// that cannot be told, litmus tests.
+// List is a table of everything that can be checked: protocols, mutations, bugs and litmus
+// tests, and of the omitted bugs.
 func List() (results.Table, error) {
 	all := []Listed{{"protocol", poke.Native, "what the architecture's current kernel does", ""}}
 	for _, p := range poke.Protocols() {

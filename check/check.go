@@ -71,7 +71,7 @@ func Wrapped(width int, paragraphs ...string) string {
 	return out.String()
 }
 
-// Build makes the model of what is asked.
+// Build makes the question's model.
 func (q *Question) Build() error {
 	if err := q.build(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (q *Question) watched() error {
 	if len(q.Roles) > 1 {
 		return nil
 	}
-	return choice.Errorf("%s %s: the patcher sits on the only CPU, and nobody executes a site meanwhile: want 2 or more",
+	return choice.Errorf("%s %s: the patcher sits on the only CPU, and no other executes a site meanwhile: want 2 or more",
 		choice.Name("cpus"), cpus.FormatRoles(q.Roles))
 }
 
@@ -109,7 +109,7 @@ func (q *Question) build() error {
 	}
 	shape, err := q.Setup.Shape()
 	if err == nil && q.Layout == "" && q.Plan != nil && !q.Plan.StatesPath() && shape.Literals() && !q.Plan.ChangesLiterals(shape) {
-		// A plan that changes no literal is not about ftrace's sites: what they call would stay as it was.
+		// A plan that changes no literal is not about ftrace's sites: they would still call the same ops.
 		if q.Setup.Arch, err = cpus.WithLayout(arch, isa.LayoutPlain); err == nil {
 			shape, err = q.Setup.Shape()
 		}
@@ -147,8 +147,8 @@ func (q *Question) Roam(ctx context.Context, by explore.Member) (*explore.Result
 	return r, err
 }
 
-// RestsOn says in a sentence what a verdict rests on: what it takes for granted, and a safe
-// one on what was covered, too. The screen is so many characters wide, 0 for any.
+// RestsOn says in a sentence on which assumptions a verdict rests, and for a safe one also how
+// much was covered. The screen is width characters wide, 0 for any.
 func (r *VerdictRow) RestsOn(width int) string {
 	what := r.Bug
 	if r.Bug == "" {
@@ -225,7 +225,7 @@ func (r *VerdictRow) swarmed() string {
 		several(int(r.Swarm), "search"), several(r.Depth, "step"), Command(r.Short()))
 }
 
-// CutShort says how far an incomplete search has got, and what it was about.
+// CutShort says how far an incomplete search has got, and its question.
 func (r *VerdictRow) CutShort() string {
 	if r.Verdict == explore.NotFound {
 		return r.swarmed()
@@ -273,8 +273,8 @@ func several(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Search says how questions are searched: what a search may cost, and leave out. Commands and experiments declare these
-// choices by its fields.
+// Search says how questions are searched: its limits and its reductions. Commands and experiments declare these choices
+// by its fields.
 type Search struct {
 	Reduce      string
 	Exact       bool

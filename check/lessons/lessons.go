@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lessons is five lessons in live text patching, each a question, the commands
-// that answer it, and the counterexamples to step through. What a page says of an answer
-// comes from asking, when the page is made.
+// Package lessons is five lessons in live text patching. Each has a question, the commands
+// that answer it, and counterexamples to step through. The pages ask the checker for the
+// answers when they are made.
 package lessons
 
 import (

@@ -18,7 +18,7 @@ const (
 	windows // of any instruction set, as package cpus models it; see class.window
 )
 
-// class is a machine class: what its makers promise about fetches.
+// class is a machine class: the promises of its makers about fetches.
 type class struct {
 	name   string
 	family family
@@ -125,7 +125,7 @@ func verdict(reached bool) Verdict {
 	return Forbidden
 }
 
-// Relation is how the window model stands to what is expected.
+// Relation is the relation of the window model's verdict to the expected one.
 type Relation uint8
 
 // The relations.

@@ -2,24 +2,24 @@
 
 // Package litmus answers one question: can this outcome of a small program
 // that patches running code happen on that class of machine? A litmus test (a
-// file in tests/, parse.go) has a writer, executors, an outcome and what is
-// expected of each class; Run searches all executions of an operational model
-// and says allowed or forbidden, and beside it what the coarser model of
-// package cpus says (class.window), on which the protocols are judged.
+// file in tests/, parse.go) has a writer, executors, an outcome and the expected
+// verdict of each class. Run searches all executions of an operational model and
+// says allowed or forbidden, and beside it the verdict of the coarser model of
+// package cpus (class.window), on which the protocols are judged.
 //
 // # The model
 //
-// Memory is flat: a store to data or to code becomes visible to everybody's data
-// reads at once, when it is performed. A site of code keeps its versions in
-// the order in which they were stored. All weakness is in two places, when
-// instructions are performed and what a fetch returns.
+// Memory is flat: a store to data or to code becomes visible to the data reads of
+// all CPUs at once, when it is performed. A site of code keeps its versions in
+// the order in which they were stored. The model is weak in two places: the order
+// in which instructions are performed, and the version that a fetch returns.
 //
 // On arm and x86 a CPU fetches its instructions in program order, as far ahead as it
 // likes, and performs what it has fetched in any order that its class and the
 // barriers, dependencies and addresses between them leave open (order.go).
-// What a site executes as is decided when it is fetched. From these two alone
+// The fetch decides as which text a site executes. From these two rules alone
 // follow the tests in which data comes behind a fetch (MP.FR, LB.RF, MP.FW):
-// nothing is performed before it is fetched. An instruction that synchronises
+// no instruction is performed before it is fetched. One that synchronises
 // the context (isb, a serialising one) keeps everything behind it from
 // being fetched until it is performed. Accesses to one address keep their
 // order; there is no forwarding from a store buffer, which one of the tests
@@ -35,7 +35,7 @@
 //     CPUs were reached. An isb and an exception move nothing: they only
 //     discard what was fetched early.
 //   - arm, DIC=1: fetches are coherent, the bound is always the newest version.
-//     What was fetched early stays old until an isb or an exception.
+//     Text that was fetched early stays old until an isb or an exception.
 //   - rv: a fetch reads memory, at a time of its own: it need not come in program
 //     order. Two things hold it. It comes before the accesses of the instruction that
 //     it fetched, and behind all accesses before a fence.i that it stands behind. So
@@ -61,7 +61,7 @@
 //
 // Not modelled: two sites in one cache line, stores that straddle sites,
 // instructions outside Arm's list of those that may be replaced live (Arm ARM,
-// B2.2.5), traps. A text is only a name: what it does is not executed.
+// B2.2.5), traps. A text is only a name: the model does not execute it.
 //
 // # Sources
 //

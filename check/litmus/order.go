@@ -40,11 +40,11 @@ func addressOf(insns []insn) bool {
 	return false
 }
 
-// performedBeforeFetch: what synchronises the context, and on x86 the own store
-// through the address that is executed from, which the hardware looks out for
-// (SDM vol. 3A, "Self-Modifying Code"). Behind a store through an alias the
-// fetch would not wait, but as that moves no bound, nobody can tell. By windows
-// everything is in order.
+// performedBeforeFetch: an instruction that synchronises the context, and on x86 the
+// CPU's own store through the address that it executes from: the hardware looks out
+// for it (SDM vol. 3A, "Self-Modifying Code"). Behind a store through an alias the
+// fetch would not wait, but that store moves no bound, so it makes no difference. By
+// windows everything is in order.
 func (c *class) performedBeforeFetch(a, b *insn) bool {
 	switch c.family {
 	case windows:

@@ -299,7 +299,7 @@ func (p *parser) outcome(f []string) error {
 		} else {
 			t.site, t.data = p.test.place(left)
 			if t.site < 0 && t.data < 0 {
-				return bad(left, "neither a site nor data")
+				return bad(left, "want a site or data")
 			}
 			if t.site >= 0 {
 				parts = len(p.test.sites[t.site].initial)

@@ -17,7 +17,7 @@ func (p *parser) insn(f []string) error {
 	}
 	o, ok := parseOp(f[0])
 	if !ok {
-		return bad(f[0], "neither a directive nor an instruction")
+		return bad(f[0], "want a directive or an instruction")
 	}
 	want := ops[o].operand
 	switch {
@@ -74,7 +74,7 @@ func (p *parser) operands(i *insn, want operand, f []string) error {
 	partless := want == aSite || want == aValue || want == fromAny
 	switch wantsSite := want == aSite || want == aText || want == fromSite; {
 	case i.site < 0 && i.data < 0:
-		return bad(name, "neither a site nor data")
+		return bad(name, "want a site or data")
 	case wantsSite && i.site < 0:
 		return bad(name, "data: want a site")
 	case want == aValue && i.data < 0:

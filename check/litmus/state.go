@@ -95,8 +95,8 @@ func (s *state) did(th, i int) bool { return s.done[th]>>i&1 != 0 }
 
 // interruptible tells whether the thread stands between two instructions: no
 // later one was performed before an earlier one. Quiet ones do not count, they
-// would only be performed again. What was fetched early and would be discarded
-// need not be looked at either: the same happens when it was not yet fetched.
+// would only be performed again. Early fetches do not count either: the interrupt
+// would discard them, and the same happens without them.
 func (m *machine) interruptible(s *state, th int) bool {
 	behind := false
 	for i := range m.test.threads[th].insns {
@@ -146,7 +146,7 @@ func (t *Test) holds(regs, data []isa.Text, text func(site int) isa.Text) bool {
 }
 
 // bound is the oldest version that a fetch may return. On rv that is the newest one, for
-// the fetch was perhaps made long before; what is read in parts is read now and then.
+// the fetch was perhaps made long before; a site that is read in parts is read now and then.
 func (m *machine) bound(s *state, th, site int) uint8 {
 	if m.class.dic || m.class.family == rv && m.class.whole(&m.test.sites[site]) {
 		return s.newest[site]

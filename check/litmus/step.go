@@ -27,9 +27,9 @@ type move struct {
 	text   isa.Text // what was fetched
 }
 
-// moves lists what can happen next. A quiet instruction that is ready comes
-// alone: it only lets others go on, so that nothing is lost by performing it
-// first, and what it moves (fence.i, serialise) is least when it is early. Where fetches
+// moves lists the possible next moves. A quiet instruction that is ready comes
+// alone: it only lets others go on, so it can be performed first without loss,
+// and it moves the bound least (fence.i, serialise) when it is early. Where fetches
 // need not come in order, fence.i is quiet once all fetches before it are made.
 func (m *machine) moves(s *state, out []move) []move {
 	out = out[:0]

@@ -46,7 +46,7 @@ type thread struct {
 type register struct {
 	thread int
 	name   string
-	parts  int // of what it holds, 0 for data, which has no fixed length
+	parts  int // of its value, 0 for data, which has no fixed length
 }
 
 // insn is one instruction. Indices are -1 where there is nothing to name.

@@ -42,7 +42,7 @@ type Bug struct {
 }
 
 // Model is the machine that the bug is shown on, ready to be explored; fixed:
-// with the upstream fix, and nothing else changed.
+// with the upstream fix as the only change.
 func (b *Bug) Model(fixed bool) (*explore.Model, error) {
 	m, err := b.laidOut(fixed)
 	if err != nil {

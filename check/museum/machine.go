@@ -96,7 +96,7 @@ var settings = map[string]func(s *stage, rest string) error{
 	},
 }
 
-// machine reads one line of what the case is shown on.
+// machine reads one line about the case's machine.
 func (s *stage) machine(text string) error {
 	what, rest, _ := strings.Cut(text, " ")
 	set, ok := settings[what]

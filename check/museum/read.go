@@ -137,15 +137,15 @@ func (r *reader) add(said string) {
 // aboutTracers: about who is called, and not about how text is changed.
 const aboutTracers = "tracers"
 
-// kinds is what a text is listed as, by what it is about: a rule is what kernels keep to
-// or would have to, a proposal was never merged, and what hardening has removed nobody
-// has met.
+// kinds is the kind under which a case is listed, by its header: kernels keep to a rule, or
+// would have to; a proposal was never merged; hardening removed a bug that no user is known
+// to have met.
 var kinds = map[string]string{
 	"": "bug", aboutTracers: "tracer bug", "hardening": "hardening", "rule": "rule", "proposal": "proposal",
 	"elsewhere": "elsewhere",
 }
 
-// bug is what the lines amount to.
+// bug makes a Bug of the lines.
 func (r *reader) bug() (*Bug, error) {
 	h := r.headers
 	b := &Bug{

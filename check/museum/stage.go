@@ -22,8 +22,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Where things lie, and what the ops are. No two differ in one half only, so that
-// half of one and half of another is neither.
+// The addresses of sites, entry and ops. No two ops differ in one half only, so half of one
+// and half of another is always a third value.
 const (
 	textAt  records.Addr = 0xffff_ffff_8100_0004 // the first site
 	textGap              = 64                    // from site to site
@@ -94,7 +94,7 @@ func (s *stage) fetched() {
 	}
 }
 
-// path puts what the case says of CPUs in place of what they do by themselves.
+// path replaces sections of the CPUs' native path by those of the case.
 func (s *stage) path() (err error) {
 	if s.code.Arch == nil {
 		return errors.New("no instruction set: want a line such as \"arch x86_64\" under \"machine:\"")
@@ -176,9 +176,9 @@ func (s *stage) text(site isa.Site, text string) (isa.Text, error) {
 // jumps encode the branch of a static key or of a static call's trampoline.
 var jumps = map[string]func(at, to records.Addr) (isa.Text, bool){x86_64.Name: x86_64.Jump, arm64.Name: arm64.Jump}
 
-// calling reads "entry" or "entry through 0xffffffff7a000000". What no branch to the
-// slot reaches becomes what the encoder returns for an error, as in kernels: a
-// breakpoint (AARCH64_BREAK_FAULT, arch/arm64/include/asm/debug-monitors.h).
+// calling reads "entry" or "entry through 0xffffffff7a000000". If no branch reaches the
+// slot, the text is the encoder's value for an error, as in kernels: a breakpoint
+// (AARCH64_BREAK_FAULT, arch/arm64/include/asm/debug-monitors.h).
 func (s *stage) calling(site isa.Site, text string) (isa.Text, error) {
 	name, through, by := strings.Cut(text, " through ")
 	to, err := place(name)
@@ -232,7 +232,7 @@ func place(text string) (uint64, error) {
 func opsOf(clause string) (uint64, error) {
 	name, ok := strings.CutPrefix(clause, "ops ")
 	if !ok {
-		return 0, fmt.Errorf("%q: want \"ops\" and what it is", clause)
+		return 0, fmt.Errorf("%q: want \"ops\" and its name or address", clause)
 	}
 	return place(name)
 }

@@ -4,18 +4,18 @@
 // ours: two that agree are worth more than one.
 //
 // The machine's rules are stated a second time, as text: cpu.tmpl is cpus.Step,
-// patcher.tmpl is poke.Patcher.Step, machine.tmpl is what they share, with the
-// constants of one model in it (page.go). What concerns bytes is worked out
-// beforehand (texts.go, tables.go), from the instruction set alone: which texts a
-// site goes through, which of them a fetch can mix, what each means. A program
-// becomes a list of steps, one line each (plan.go).
+// patcher.tmpl is poke.Patcher.Step, and machine.tmpl is their shared state, with the
+// constants of one model in it (page.go). texts.go and tables.go work out everything
+// about bytes beforehand, from the instruction set alone: which texts a site goes
+// through, which of them a fetch can mix, and the meaning of each. A program becomes
+// a list of steps, one line each (plan.go).
 //
-// What a state is differs on purpose: the checker keeps a log of all stores, which
-// CPUs forget; here every site counts its own, which is enough where one patcher
-// makes them.
+// States differ on purpose: the checker keeps a log of all stores, and drops those that
+// every CPU has seen. Here every site counts its own stores, which is enough for one
+// patcher.
 //
-// What handlers act as is not asked there: a model in which that can be wrong, which a
-// plan of one patcher tells by itself (plan.go), is refused.
+// The model does not check as which instruction a handler acts. Where it could be a
+// wrong one, which shows in the plan alone (plan.go), the package refuses the model.
 //
 //	spin -a model.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m1000000
 //

@@ -29,7 +29,7 @@ type page struct {
 	Numbers           []int
 	OpsNames          []string
 	OpsStored         []uint // that are attached or released
-	SparesSelf        bool   // a round leaves the patcher's own CPU as it is
+	SparesSelf        bool   // in a round the patcher's own CPU does not fetch afresh
 	May, Has, Calls   string
 	Names, Acts       string
 	Ops               []string

@@ -100,8 +100,8 @@ func (x *export) once(st poke.Step) string {
 	}[st.Op]
 }
 
-// changes tells which ops a step attaches or releases; the one that calls nobody stays
-// what it is.
+// changes tells which ops a step attaches or releases; the one that calls no tracer never
+// changes.
 func (x *export) changes(st poke.Step) (ops uint, changes bool) {
 	p := &x.program.Patches[st.From]
 	addr := p.NewOps
@@ -148,8 +148,8 @@ func (x *export) batch(patches []poke.Patch, undo bool) {
 }
 
 // actsWrong tells whether handlers may find an instruction that the plan does not allow
-// there. There is one patcher: its place says what is published and what is begun, so
-// that no search is needed, and the exported model need not ask.
+// there. With one patcher its place decides which batch is published and which changes have
+// begun. So this needs no search, and the exported model need not check it.
 func actsWrong(m *explore.Model) bool {
 	if slices.Contains(m.Code.Path.Program(cpus.InHandler).Steps(), cpus.DoSkip) {
 		return false

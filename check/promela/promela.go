@@ -46,7 +46,7 @@ func Write(w io.Writer, m *explore.Model) error {
 	x.findSites()
 	page := x.page()
 	if x.callsNobody && !m.Code.Literals() {
-		return &UnsupportedError{"text that calls what calls nobody"}
+		return &UnsupportedError{"text that calls an ops without a tracer"}
 	}
 	return templates.Execute(w, page)
 }
@@ -76,7 +76,7 @@ func supported(m *explore.Model) error {
 	case m.Code.Path.Apart:
 		return no("an ops that is loaded apart from the function that is called with it")
 	case m.Code.Literals() && m.Code.Path.After != cpus.DoLoadLiteral:
-		return no("a site's literal that nobody loads")
+		return no("a site's literal that no step loads")
 	}
 	for site, list := range m.Texts() {
 		for _, t := range list {
@@ -93,7 +93,7 @@ func supported(m *explore.Model) error {
 		}
 	}
 	if m.Code.Always && callsNobody(m) {
-		return no("a site that calls nobody meanwhile, though it must always lead to a tracer")
+		return no("a site that makes no call meanwhile, though it must always lead to a tracer")
 	}
 	if actsWrong(m) {
 		return no("handlers that act as an instruction that is not the site's")
@@ -150,13 +150,13 @@ type export struct {
 
 	ops   []uint64 // from number 1 on; 0 is whatever is none of them
 	sites []site
-	acts  [][]uint // by batch, from 1 on, and site: what handlers act as
+	acts  [][]uint // by batch, from 1 on, and site: the instruction that handlers act as
 	probe cpus.Probe
 
-	callsNobody bool // some text, or handler, calls through the ops that calls nobody
+	callsNobody bool // some text, or handler, calls through the ops that calls no tracer
 }
 
-// opsNumber is the number of an ops, 0 for what is none.
+// opsNumber is the number of an ops, 0 for an address that is none.
 func (x *export) opsNumber(addr uint64) uint { return uint(1 + slices.Index(x.ops, addr)) }
 
 // findOps lists the ops that calls can go through.

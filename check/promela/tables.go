@@ -91,8 +91,8 @@ func (x *export) literalTable(p *page) {
 		fmt.Sprintf("#define NOP_OPS %d\n", p.NopOps)
 }
 
-// fetchTables says what each window gives, which versions that is, and what it
-// does.
+// fetchTables has three tables by window: the texts that a fetch may return, the versions
+// that these are, and the ops that they call.
 func (x *export) fetchTables(p *page) {
 	may, has, calls := &table{kind: "int", name: "may"}, &table{kind: "int", name: "has_text"}, &table{kind: "byte",
 		name: "calls_ops"}

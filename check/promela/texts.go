@@ -18,9 +18,9 @@ const (
 	firstText
 )
 
-// site is all that is to be known of a site's bytes. One patcher stores to a
-// site in one order, and stores to one place keep theirs in a buffer too: so the
-// site goes through versions that can be numbered beforehand.
+// site is a site's bytes. One patcher stores to a site in one order, and a buffer keeps
+// the order of stores to one place. So the site goes through versions that can be
+// numbered beforehand.
 type site struct {
 	addr     records.Addr
 	versions []isa.Text // 0 is the text at the start

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stepper makes pages on which a trace of the checker is stepped forwards and
-// backwards: CPUs side by side, the bytes of each site, what each CPU may fetch of it, and
-// in the end why a property broke.
+// Package stepper makes pages on which a reader steps through a trace of the checker,
+// forwards and backwards: CPUs side by side, the bytes of each site, the versions that each
+// CPU may fetch, and at the end why a property broke.
 //
-// A page is one HTML file with its style and its script inside. It asks nobody for
-// anything, follows the reader's choice of light or dark, and can be used with keys alone.
-// Without a script the steps are there to be read.
+// A page is one HTML file with its style and its script inside. It loads nothing from
+// elsewhere, follows the reader's choice of light or dark, and can be used with keys alone.
+// Without a script it shows the steps as text.
 package stepper
 
 import (
@@ -44,8 +44,8 @@ type Case struct {
 	Edit    *Edit          // nil: there is no plan to edit
 }
 
-// Edit is a plan that readers may change, and what is asked about it beside the protocol. The page loads
-// the checker that answers when somebody asks: textpoke-checker.js beside it, which .ci/checker makes.
+// Edit is a plan that readers may change, with the question's other choices. The page loads the checker
+// at the first question: textpoke-checker.js beside it, which .ci/checker makes.
 type Edit struct {
 	Plan    string
 	Choices map[string][]string
@@ -66,7 +66,7 @@ var (
 )
 
 // policy is the page's Content-Security-Policy (Level 3, section 2.3.1): its own style and
-// script, known by their hashes, a script beside it, which may be WebAssembly, and nothing else.
+// script, known by their hashes, and a script beside it, which may be WebAssembly.
 var policy = fmt.Sprintf("default-src 'none'; img-src data:; script-src '%s' 'self' 'wasm-unsafe-eval'; style-src '%s'; base-uri 'none'; "+
 	"form-action 'none'", hash(script), hash(style))
 
@@ -77,25 +77,25 @@ func hash(text string) string {
 
 // broken has a sentence for each property that breaks.
 var broken = map[cpus.Property]string{
-	cpus.TornFetch: "The CPU executed something that is neither the old instruction, nor the new one, nor a " +
-		"breakpoint: bytes of several versions, taken for one instruction.",
-	cpus.UnhandledBreakpoint:  "The CPU ran into a breakpoint, and its handler found nobody who had placed it.",
+	cpus.TornFetch: "The CPU took bytes of several versions for one instruction. It is not the old one, the new one " +
+		"or a breakpoint.",
+	cpus.UnhandledBreakpoint:  "The CPU ran into a breakpoint, and its handler found no batch that it belongs to.",
 	cpus.WrongInstruction:     "The handler acted as another instruction than the one that the breakpoint stands for.",
-	cpus.StaleAfterCompletion: "The update had promised that nobody executes the old instruction any more, and one CPU did.",
+	cpus.StaleAfterCompletion: "The update had promised that no CPU executes the old instruction any more, and one did.",
 	cpus.HalfPair:             "The CPU executed the first instruction of one version and the second of another.",
-	cpus.TornLiteral:          "The CPU called through a pointer of which only half had been written.",
+	cpus.TornLiteral:          "The CPU called through a pointer that was only half written.",
 	cpus.UseAfterFree:         "The CPU called through an ops that had been released.",
-	cpus.MismatchedOps:        "A tracer's function was called with what belongs to another tracer.",
+	cpus.MismatchedOps:        "A tracer's function was called with another tracer's ops.",
 	cpus.LostCall:             "A tracer missed a call that it had been promised.",
-	cpus.Deadlock:             "Nobody can take another step.",
+	cpus.Deadlock:             "No CPU and no patcher can take another step.",
 	cpus.LockOrder:            "Two locks are taken in both orders: two patchers can wait for each other for ever.",
 	cpus.Overflow:             "The batch holds more patches than its vector has slots.",
 	cpus.Conservation:         "The interrupts that were taken are not those that were sent.",
 	cpus.FreedTable:           "A patcher found its page by way of a page table that had been freed.",
 	cpus.WrongPage:            "A store to the text of one site went to the page of another.",
-	cpus.BrokenSite:           "All is over, and a site is neither old nor new.",
-	cpus.StuckUpdate:          "Whatever anybody does from here on, the update cannot end.",
-	cpus.StuckCPU:             "Whatever anybody does from here on, the CPU cannot come back between two calls.",
+	cpus.BrokenSite:           "All is over, and a site has other text than the old or the new one.",
+	cpus.StuckUpdate:          "Whatever follows from here on, the update cannot end.",
+	cpus.StuckCPU:             "Whatever follows from here on, the CPU cannot come back between two calls.",
 }
 
 // Write writes the page.

@@ -3,8 +3,8 @@
 //go:build js && wasm
 
 // The checker for pages: .ci/checker compiles it to WebAssembly. It gives the page one function,
-// textpokeCheck, which takes a plan and what is asked about it as JSON, a stepper.Edit, and answers with
-// the verdict as a page shows it, or with what is wrong.
+// textpokeCheck. It takes a plan and its question as JSON, a stepper.Edit, and answers with the verdict
+// as a page shows it, or with an error.
 package main
 
 import (
