@@ -139,7 +139,7 @@ func TestPathsRefused(t *testing.T) {
 		{AtSite, "load ops; mask interrupts; fetch site; unmask interrupts; call", "want it first", 1},
 		{AtSite, "mask interrupts; unmask interrupts; fetch site; call", "nothing is made", 1},
 		{AtSite, "fetch site; unmask interrupts; call", "not masked", 1},
-		{InHandler, "take reference; look up; act", "nothing gives it back", 0},
+		{InHandler, "take reference; look up; act", "no step gives it back", 0},
 		{InHandler, "look up; give back; act", "no reference is taken", 1},
 		{InHandler, "take reference; give back; act", "no step before looks", 2},
 		{InHandler, "look up; sync", "want it to end", 1},
