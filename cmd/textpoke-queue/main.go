@@ -237,7 +237,7 @@ type quiet struct{}
 
 func (quiet) Write(b []byte) (int, error) { return len(b), nil }
 
-// logger shows what goes wrong in the server, and nothing else.
+// logger shows the server's errors alone.
 type logger struct{ w io.Writer }
 
 func (l logger) say(kind, format string, v ...any) {

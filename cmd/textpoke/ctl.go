@@ -147,7 +147,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	return cmd
 }
 
-// registerRequest adds the flags of what an update is about, and for whom.
+// registerRequest adds the flags for an update's records, and for its client.
 func registerRequest(cmd *cobra.Command, req *api.Request) {
 	add(cmd, choice.Text(&req.Client, "client", clientName(), "`name` of the client that asks"),
 		choice.Text(&req.Ops, "ops", "function", "the `tracer` that wants the records"))
@@ -242,7 +242,7 @@ func (s *server) update(ctx context.Context, method, id string) (u api.Update, e
 	return u, s.ask(ctx, method, fmt.Sprintf("/v1/updates/%d", n), nil, &u)
 }
 
-// one prints one update, as it is after the request.
+// one prints one update after the request.
 func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error {
 	u, err := s.update(ctx, method, id)
 	if err != nil {

@@ -113,8 +113,8 @@ func (f *ctlFlags) token() (string, error) {
 	return "", fmt.Errorf("--token-file %s: there is no token in it", f.tokenFile)
 }
 
-// send asks and returns the answer, whose body the caller closes. What the server
-// refuses is an *api.Problem.
+// send asks and returns the answer, whose body the caller closes. A refusal by the
+// server is an *api.Problem.
 func (s *server) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var in io.Reader
 	if body != nil {
@@ -158,7 +158,7 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 // refusal reads a problem, or makes one of what something in between has sent.
 func refusal(resp *http.Response) *api.Problem {
 	p := &api.Problem{Title: resp.Status, Status: resp.StatusCode}
-	// What cannot be read is worth its status.
+	// A problem that cannot be read still has its status.
 	_ = json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(p)
 	return p
 }

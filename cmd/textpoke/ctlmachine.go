@@ -100,7 +100,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	cmd.Flags().Int64Var(&after, "after", 0, "begin behind the event of this `number`, as far as the server still knows")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "`list` of kinds of events to print (default: all)")
 	add(cmd, choice.Text(&client, "client", "", "of updates, only those of the client of this `name`"),
-		choice.Flag(&renew, "renew", "with --client: what that wants by leases, it goes on wanting as long as this runs"))
+		choice.Flag(&renew, "renew", "with --client: renew that client's leases for as long as this runs"))
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func (t *traceFlags) register(cmd *cobra.Command, length time.Duration, without 
 	f.StringVar(&t.client, "client", clientName(), "`name` of the client whose functions and events are told")
 	f.StringVar(&t.ops, "ops", "", "those of one `ops` alone: function, event or graph (default: functions and events)")
 	f.DurationVar(&t.length, "for", length, "end after this `time`"+without)
-	f.BoolVar(&t.renew, "renew", false, "what the client wants by leases, it goes on wanting as long as this runs")
+	f.BoolVar(&t.renew, "renew", false, "renew the client's leases for as long as this runs")
 }
 
 // ctlTrace prints what a client's functions and events write into the machine's trace.
@@ -148,7 +148,7 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 	return cmd
 }
 
-// follow reads the trace for as long as it is to be read.
+// follow reads the trace until its length is over.
 func (t *traceFlags) follow(ctx context.Context, s *server, tell func(text []byte, l *api.TraceLine) error) error {
 	during := ctx
 	if t.length > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/textpoke/textpoke/service/api"
 )
 
-// wantColumns are the columns of what is wanted.
+// wantColumns are the columns of wanted records.
 var wantColumns = results.Declare(declared, "want", map[string]func(api.Want) any{
 	"until": func(w api.Want) any {
 		return results.If(w.Lease > 0, w.Until.Format(time.RFC3339))
@@ -88,7 +88,7 @@ func ctlRenew(f *ctlFlags) *cobra.Command {
 	return cmd
 }
 
-// updatePlanColumns are the columns of what an update would cost.
+// updatePlanColumns are the columns of an update's price.
 var updatePlanColumns = results.Declare[api.Plan](declared, "updateplan", nil)
 
 // ctlPlan says what an update would cost.

@@ -102,7 +102,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	return x
 }
 
-// printFindings prints, for people, the answer, what was asked, and what the answer rests on.
+// printFindings prints, for people, the answer, the question, and the answer's basis.
 func (c *common) printFindings(question string, a *experiments.Answer) {
 	if !c.people() {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// What the commands say of mistyped names, and of how to repeat them.
+// Hints about mistyped names, and the quoting of commands that repeat a run.
 var (
 	nearest  = spelling.Hint
 	notOneOf = spelling.NotOneOf
@@ -58,7 +58,7 @@ func wanted(f *pflag.Flag, err error) string {
 }
 
 // completed are the names that can stand where a shell is, also behind the commas of a
-// list, each with what was typed before it.
+// list, each with the typed text before it.
 func completed(names []string, typed string) (out []string) {
 	at := strings.LastIndexByte(typed, ',') + 1
 	before := strings.Split(typed[:at], ",")

@@ -27,7 +27,7 @@ const (
 //go:embed help.txt
 var descriptions string
 
-// addHelp gives commands what help.txt has of them, in front of what they say of arguments that several take.
+// addHelp gives commands their text of help.txt, in front of the text about arguments that several commands take.
 func addHelp(root *cobra.Command) {
 	for _, section := range strings.Split(descriptions, "\n# "+root.Name())[1:] {
 		name, text, _ := strings.Cut(section, "\n")
@@ -63,7 +63,7 @@ func (p printed) title() string { return strings.TrimSpace("Columns " + p.when) 
 // helpWidth is how wide help is.
 func (c *common) helpWidth() int { return min(cmp.Or(c.width(), unknownWidth), readable) }
 
-// help prints what a command does, and what it takes and prints.
+// help prints a command's description, its usage and flags, and its columns.
 func (c *common) help(cmd *cobra.Command, _ []string) {
 	w, width := c.streams.out, c.helpWidth()
 	for i, paragraph := range strings.Split(cmp.Or(cmd.Long, cmd.Short), "\n\n") {
@@ -142,7 +142,7 @@ func broken(s string, width int) []string {
 	return lines
 }
 
-// filled breaks a paragraph where lines end. Lists keep their lines: what is indented, or
+// filled breaks a paragraph where lines end. Lists keep their lines: one that is indented, or
 // begins with a dash, goes on in the column in which its text begins.
 func filled(paragraph string, width int) string {
 	var out []string

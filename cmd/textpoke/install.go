@@ -189,7 +189,7 @@ func prose(text string) string {
 	return b.String()
 }
 
-// roff is text that roff takes for nothing else.
+// roff escapes text, so that roff takes all of it for text.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")

@@ -36,8 +36,8 @@ type explainFlags struct {
 func (e *explainFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&e.rows, "row", nil,
-		"`list` of rows to compare and explain, such as CAL or IPI1 (default: all that changed, of which those "+
-			"of function calls are explained)")
+		"`list` of rows to compare and explain, such as CAL or IPI1 (default: compares all that changed, explains "+
+			"those of function calls)")
 	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
 	f.IntVar(&e.slots, "slots", 0,
 		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")

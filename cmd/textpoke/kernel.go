@@ -139,7 +139,7 @@ func (c *common) stage() func(string) {
 	return func(line string) { c.overwrite(line) }
 }
 
-// measure boots, counts and prints. What was finished when it is cut short is printed.
+// measure boots, counts and prints. If it is cut short, it prints the finished counts.
 func (m *measureFlags) measure(ctx context.Context, c *common, image string) error {
 	config, err := m.config(c, image)
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *measureFlags) print(c *common, f *folder, measured *vm.Measurement, all
 	return printVerdict(c, all)
 }
 
-// measureHere counts on this machine: what a command behind -- does, or the action in an instance of tracefs.
+// measureHere counts on this machine: during a command behind --, or for the action in an instance of tracefs.
 func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string) error {
 	var command []string
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -252,8 +252,8 @@ func (m *measureFlags) predicted(c *common, config vm.Config, whatIf ...string) 
 	return predicted, err
 }
 
-// booted counts on one kernel. What was finished when it is cut short comes with the error, nil
-// where nothing was.
+// booted counts on one kernel. If it is cut short, the finished counts come with the error; nil
+// if there are none.
 func (m *measureFlags) booted(ctx context.Context, c *common, config vm.Config) (*vm.Measurement, error) {
 	limited, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
@@ -338,7 +338,7 @@ func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, he
 	}
 	shown := counts
 	if c.people() {
-		// What is there anyway, such as timers, says nothing.
+		// Leave out rows that count without the action too, such as timers.
 		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle && !s.Compared })
 		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
 			return err

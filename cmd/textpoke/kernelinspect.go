@@ -192,7 +192,7 @@ func inspectedKnown(ctx context.Context, name string) (*inspected, error) {
 	return i, err
 }
 
-// imageColumns are the columns of what an image holds.
+// imageColumns are the columns of an image's contents.
 var imageColumns = results.Declare(declared, "image", map[string]func(*inspected) any{
 	"records":           func(i *inspected) any { return i.Table.Len() },
 	"groups":            func(i *inspected) any { return len(i.Table.Groups()) },

@@ -52,8 +52,8 @@ func kernelPredict(c *common) *cobra.Command {
 	p.registerOf(cmd)
 	cmd.MarkFlagsMutuallyExclusive("of", "action")
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
-	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
-	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: "+
+	f.StringSliceVar(&p.state, "state", nil, "`list` of facts that hold before the action: "+ledger.StateHelp)
+	f.StringVar(&p.here, "here", "", "read these facts from the running machine, in place of --state: "+
 		"keys, modules, and in tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
 	f.Lookup("here").NoOptDefVal = "/"
 	cmd.MarkFlagsMutuallyExclusive("here", "state")
@@ -68,7 +68,7 @@ func kernelPredict(c *common) *cobra.Command {
 
 func (p *predictFlags) registerOf(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.of, "of", nil, "a `command` of trace-cmd, perf, bpftrace or modprobe, or a file of them "+
-		"(*.bt), a policy of Tetragon (*.yaml) or a list of modules (*.conf): what it switches while it runs; again for more")
+		"(*.bt), a policy of Tetragon (*.yaml) or a list of modules (*.conf): predict all that it switches; again for more")
 	cmd.Flags().StringVar(&p.modules, "modules", "", "`folder` with modules.dep, for --of (default: /lib/modules/RELEASE)")
 }
 
@@ -89,7 +89,7 @@ func (p *predictFlags) planned(ctx context.Context, c *common, asked choice.Requ
 	return p.predict(ctx, c, kernel[0])
 }
 
-// predictableColumns are the columns of what can be predicted, or measured.
+// predictableColumns are the columns of actions that can be predicted or measured.
 var predictableColumns = results.Declare[ledger.Action](declared, "predictable", nil)
 
 // predict prints what each action sends, and holds it against the budget.

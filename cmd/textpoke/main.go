@@ -32,7 +32,7 @@ const (
 	exitDone  = 0
 	exitNo    = 1 // the answer is no: a violation, figures that do not add up
 	exitWrong = 2 // the request is wrong
-	exitCut   = 3 // cut short: what was finished is written
+	exitCut   = 3 // cut short: the finished rows are written
 	exitAlone = 4 // no server answers
 )
 
@@ -68,8 +68,8 @@ func spelled(err error) string {
 	return choice.Spell(err, func(name string) string { return "--" + name })
 }
 
-// run carries one command line out and returns the exit code. What is wrong is
-// one line on stderr.
+// run carries one command line out and returns the exit code. An error is one
+// line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
 	c := newCommon(s)
 	root := rootCommand(c)

@@ -194,9 +194,8 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 	return o.finish(f, failed)
 }
 
-// finish ends stdout, and writes the files with what was finished before failed,
-// if that is not nil. The error says both what failed and what could not be
-// written.
+// finish ends stdout and writes the files, with the rows from before the error failed, if it
+// is not nil. Its own error joins failed and those of writing.
 func (o *output) finish(f *folder, failed error, more ...*results.Table) error {
 	if failed != nil && !sim.Stopped(failed) && o.rows == 0 {
 		return failed // nothing was finished

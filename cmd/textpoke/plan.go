@@ -49,7 +49,7 @@ func planCommand(c *common) *cobra.Command {
 	add(cmd, p.fields()...)
 	cmd.Flags().BoolVar(&p.steps, "steps", false, "print the plans themselves")
 	cmd.Flags().StringVar(&p.show, "show", "",
-		"print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
+		"only print a built-in `protocol` as a file for --plan: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())
 	of.registerOf(cmd)
 	for _, name := range []string{"steps", "show", "shard", "queue", "resume"} {
@@ -187,8 +187,8 @@ func fewOf(said []string) string {
 	return strings.Join(said, ", ")
 }
 
-// printLedger prints what each combination sends, cause by cause in the order in which
-// it does, and what each receiver takes.
+// printLedger prints the rounds that each combination sends, cause by cause in their order,
+// and the interrupts that each receiver takes.
 func printLedger(ctx context.Context, c *common, configs []sim.Config, limits sim.Budget) error {
 	table := sim.LedgerColumns.Table("ledger")
 	var all []*sim.Switch

@@ -121,7 +121,7 @@ func recordsShow(c *common, r *recordsFlags) *cobra.Command {
 	}, "", shownColumns.Table("records"))
 }
 
-// shown is a table and what is in it.
+// shown is a table and its statistics.
 type shown struct {
 	*records.Table
 	records.Stats
@@ -130,7 +130,7 @@ type shown struct {
 // Spaced tells whether there are neighbours.
 func (s shown) Spaced() bool { return s.Records > 1 }
 
-// shownColumns are the columns of what is in a table.
+// shownColumns are the columns of a table's statistics.
 var shownColumns = results.Declare[shown](declared, "shown", nil)
 
 // sheets are the formats that tables can be converted to.

@@ -173,7 +173,7 @@ func rootCommand(c *common) *cobra.Command {
 	return root
 }
 
-// helpCommand is cobra's, but fails on what is no command.
+// helpCommand is cobra's, but fails on a word that is no command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "help about any command",
@@ -192,7 +192,7 @@ func helpCommand() *cobra.Command {
 }
 
 // wordArgs words complaints about arguments for people, in a command and all
-// below it. What has subcommands fails on anything else: cobra by itself prints
+// below it. A command with subcommands fails on other words: cobra by itself prints
 // help and exits with 0.
 func wordArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {

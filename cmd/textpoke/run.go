@@ -300,7 +300,7 @@ func (c *common) extrapolated(configs []sim.Config) {
 		k := configs[i].Calibration
 		if n := len(configs[i].Roles); k != nil && n > k.CPUs && !said[k.Name] {
 			said[k.Name] = true
-			c.logger().Warn("the calibration is of a smaller machine: what it says of a larger one is extrapolated",
+			c.logger().Warn("the calibration is of a smaller machine: its times for a larger one are extrapolated",
 				zap.String("calibration", k.Name), zap.Int("its_cpus", k.CPUs), zap.Int("cpus", n))
 		}
 	}

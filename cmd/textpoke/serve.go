@@ -54,7 +54,7 @@ func serveCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// serving is a server with all that it stands on.
+// serving is a server and its parts.
 type serving struct {
 	log     *zap.Logger
 	store   *journal.Store
@@ -129,8 +129,8 @@ func (v *serving) serve(ctx context.Context, s *serveFlags, hangup <-chan os.Sig
 	}
 }
 
-// reload reads again who may do what, and the certificate. What cannot be read leaves
-// all as it was.
+// reload reads the tokens and the certificate again. If one cannot be read, it changes
+// neither.
 func (v *serving) reload(s *serveFlags) {
 	tokens, err := s.tokens()
 	if err == nil {
@@ -151,8 +151,8 @@ func (v *serving) tell(state string) {
 	}
 }
 
-// gone is closed when the service has broken down, and with it all that it is for: the
-// process ends, and whoever started it may do so again.
+// gone is closed when the service has broken down: the process ends, and its supervisor may
+// start it again.
 func (v *serving) gone() <-chan struct{} {
 	if v.service == nil {
 		return nil // it was stopped before it was there
@@ -187,8 +187,8 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 	return err
 }
 
-// start brings the machine up and lets requests in. Whoever stops it meanwhile has
-// not asked for anything wrong.
+// start brings the machine up and lets requests in. To be stopped meanwhile is no error
+// of the request.
 func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
@@ -222,8 +222,8 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (
 // written.
 const lookEvery = time.Second
 
-// stop ends everything in order. A second signal ends the waiting: what is on the
-// disk by then is all that was promised.
+// stop ends everything in order. A second signal ends the waiting: every promised update
+// is on the disk by then.
 func (v *serving) stop() error {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
@@ -234,7 +234,7 @@ func (v *serving) stop() error {
 	case err := <-done:
 		return err
 	case <-again:
-		v.log.Warn("stopped at once: what was not answered is done at the next start")
+		v.log.Warn("stopped at once: the next start carries out the updates that were not answered")
 		return errCut
 	}
 }
@@ -250,7 +250,7 @@ func (v *serving) close() error {
 	answered, cancel := context.WithTimeout(context.Background(), lastAnswers)
 	defer cancel()
 	if v.http.Shutdown(answered) != nil {
-		v.http.Close() // those who do not read their answers
+		v.http.Close() // connections whose clients do not read their answers
 	}
 	if v.lab != nil {
 		v.lab.Close()

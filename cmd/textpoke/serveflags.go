@@ -90,10 +90,10 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
 			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure. "+
 				unixPrefix+"PATH is a socket, and the default with --machine kernel: "+unixPrefix+kernelSocket),
-		choice.Text(&s.data, "data", "", "`directory` for what must not be lost"),
-		choice.Text(&s.verify, "verify", "", "say what is sound in a server's `directory`, and change nothing; "+
-			"what is not, and the exit code is 1"),
-		choice.File(&s.tokenFile, "token-file", "`file` with who may do what: lines \"full TOKEN\", \"read TOKEN\" and "+
+		choice.Text(&s.data, "data", "", "`directory` for the data that must not be lost"),
+		choice.Text(&s.verify, "verify", "", "only check a server's `directory`, and print which parts are sound and which "+
+			"are not; then the exit code is 1"),
+		choice.File(&s.tokenFile, "token-file", "`file` with the rights of tokens: lines \"full TOKEN\", \"read TOKEN\" and "+
 			"\"own TOKEN CLIENT...\" (default: everybody on this machine may do everything)"),
 		choice.File(&s.tlsCert, "tls-cert", "`file` with the certificate (PEM)"),
 		choice.File(&s.tlsKey, "tls-key", "`file` with its key (PEM)"),
@@ -126,7 +126,7 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	case s.release:
 		return s.checkMachine(cmd)
 	case s.data == "":
-		return errors.New("--data \"\": want the directory for what must not be lost")
+		return errors.New("--data \"\": want the directory for the data that must not be lost")
 	}
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return errors.New("--tls-cert goes with --tls-key")

@@ -137,8 +137,8 @@ func booted(file, data string, log *zap.Logger) error {
 	return os.WriteFile(kept, now, 0o600)
 }
 
-// image is this kernel's image, and what is so in it already; nil where neither is named and
-// none is where distributions put it.
+// image is this kernel's image, with the facts that hold in it already; nil where none is named
+// and none is where distributions put it.
 func (s *serveFlags) image() (*ledger.Kernel, []string, error) {
 	name := s.kernel
 	if name == "" {

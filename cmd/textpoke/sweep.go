@@ -71,9 +71,9 @@ type sweep struct {
 	flags    *sweepFlags
 	configs  []sim.Config
 	perPoint int            // rows of a point
-	beside   *results.Table // of what is beside them, nil for none; its first column is the number of the row
+	beside   *results.Table // with further rows, nil for none; its first column is the number of the row
 	workers  int            // if --jobs does not say
-	again    string         // what to know of rows that are reused, "" for nothing
+	again    string         // a warning about reused rows, "" for none
 	spoken   bool           // rows come with text that tables do not have
 	// point makes the rows of one combination, and says what is wrong with them, for
 	// people, and which properties that breaks.
@@ -111,8 +111,8 @@ func (s *sweep) check() error {
 	return err
 }
 
-// run makes all rows. What was finished is written, whatever happens, and stays
-// in the folder until everything is.
+// run makes all rows. It always writes the finished ones. They stay in the folder's
+// journal until all are finished.
 func (s *sweep) run(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err

@@ -33,7 +33,7 @@ type progress struct {
 	stop  chan struct{} // nil while nothing is watched
 }
 
-// newProgress is the line of a terminal; nil for what is none, or a dumb one.
+// newProgress is the line of a terminal; nil where w is none, or a dumb one.
 func newProgress(w io.Writer) *progress {
 	f, is := w.(*os.File)
 	if !is || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" { // which cannot take a line back
@@ -132,7 +132,7 @@ func (p *progress) Write(b []byte) (int, error) {
 // that can be executed (POSIX, Shell Command Language, 2.8.2).
 const notFound = 126
 
-// pager keeps what is meant for a screen until all of it is there. What is longer than the
+// pager keeps output for a screen until all of it is there. Output that is longer than the
 // screen goes through the program that PAGER names, less without one, as git does it.
 type pager struct {
 	screen *os.File
@@ -140,7 +140,7 @@ type pager struct {
 	off    bool // everything goes to the screen at once
 }
 
-// newPager is a pager for a terminal; nil for what is none.
+// newPager is a pager for a terminal; nil where w is none.
 func newPager(w io.Writer) *pager {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
