@@ -289,6 +289,62 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestSettings: each of the files is looked at.
+func TestSettings(t *testing.T) {
+	for _, file := range []string{"set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid", "set_event_pid",
+		"set_event_notrace_pid", "tracing_on"} {
+		i, files, _ := opened(t, kernel())
+		files.instances["instances/x/"].others[file] = "7\n"
+		if held, err := i.Settle(); err != nil || !slices.Equal(held, []string{file + ": 7"}) {
+			t.Errorf("%s: %q %v", file, held, err)
+		}
+	}
+}
+
+// gone is a kernel in which a filter's functions go with their module once the tracer is on: the file is empty then.
+type gone struct {
+	*trial
+	on bool
+}
+
+func (g *gone) Write(name, text string, trunc bool) error {
+	g.on = g.on || text == functionTracer
+	return g.trial.Write(name, text, trunc)
+}
+
+func (g *gone) Read(name string) ([]byte, error) {
+	if g.on && strings.HasSuffix(name, filterFile) {
+		return nil, nil
+	}
+	return g.trial.Read(name)
+}
+
+// TestGoneOnceOn: a tracer without a function is switched off, and the functions are told.
+func TestGoneOnceOn(t *testing.T) {
+	i, files, _ := opened(t, kernel())
+	i.files = &gone{trial: files}
+	missing, err := i.Trace(every[3:4])
+	if err != nil || !slices.Equal(missing, every[3:4]) || files.instances["instances/x/"].tracer != tracerOff {
+		t.Errorf("missing %v, %v, and %s is on", missing, err, files.instances["instances/x/"].tracer)
+	}
+}
+
+// TestRelease: tracer and events are off before the instance goes.
+func TestRelease(t *testing.T) {
+	i, _, out := opened(t, kernel())
+	if _, err := i.Events().Trace([]Function{{Name: "sched/sched_switch"}}); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := i.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"nop" > instances/x/current_tracer` + "\n" + `"0" > instances/x/events/sched/sched_switch/enable` +
+		"\nrmdir instances/x\n"; out.String() != want {
+		t.Errorf("writes\n%s, want\n%s", out, want)
+	}
+}
+
 // TestGone: a filter whose functions went with their modules holds nothing, and is not one of all functions.
 func TestGone(t *testing.T) {
 	i := &Instance{files: static{"f/current_tracer": "function\n", "f/set_ftrace_filter": ""}, dir: "f/", tracer: functionTracer}

@@ -225,6 +225,26 @@ func TestReceiptOthers(t *testing.T) {
 	}
 }
 
+// TestOthers: an update sends no more than its forecast, where that has an end, and none to the patcher's CPU.
+func TestOthers(t *testing.T) {
+	upTo, orMore := &journal.Forecast{Most: 5}, &journal.Forecast{Most: 5, OrMore: true}
+	for _, c := range []struct {
+		taken    journal.Taken
+		forecast *journal.Forecast
+		want     int64
+	}{
+		{journal.Taken{CPU: 1, Interrupts: 8}, upTo, 8},
+		{journal.Taken{CPU: 2, Interrupts: 8}, upTo, 3},
+		{journal.Taken{CPU: 2, Interrupts: 4}, upTo, 0},
+		{journal.Taken{CPU: 2, Interrupts: 8}, orMore, 0},
+		{journal.Taken{CPU: 2, Interrupts: 8}, nil, 0},
+	} {
+		if got := others(c.taken, 1, c.forecast); got != c.want {
+			t.Errorf("%+v of %+v: %d, want %d", c.taken, c.forecast, got, c.want)
+		}
+	}
+}
+
 // TestNotTaken: a function that went with its module ends the update that wants it, and nothing
 // of that update stays; clients who wanted it before keep the others.
 func TestNotTaken(t *testing.T) {

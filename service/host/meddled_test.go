@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -42,6 +43,34 @@ func TestOtherTracer(t *testing.T) {
 	defer m.Close()
 	if err := m.Agree(t.Context()); err != nil || w.traced() != "" {
 		t.Errorf("%v, traces %q, and nothing is wanted", err, w.traced())
+	}
+}
+
+// TestSettings: files of both instances that keep functions from being traced are put right by the next look, and told.
+func TestSettings(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	w.with(s, "one", "graph", true, "a")
+	kill()
+	core, seen := observer.New(zap.InfoLevel)
+	m, err := Machine(w.config)(nil, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, name := range []string{"x", "x.graph"} {
+		file := "instances/" + name + "/tracing_on"
+		if err := w.files.Write(file, "0\n", true); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Agree(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		on, err := w.files.Read(file)
+		told := seen.FilterMessage("the instance was changed by somebody else").FilterField(zap.String("instance", name)).Len()
+		if err != nil || string(on) != "1" || told != 1 {
+			t.Errorf("%s: %q, %v, told %d times; want 1 and once", name, on, err, told)
+		}
 	}
 }
 

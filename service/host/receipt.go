@@ -93,17 +93,24 @@ func (h *Host) receipt(before interrupts.Snapshot, cpu int) (*journal.Receipt, e
 	}
 	r.Forecast = h.foreseen(r.Row)
 	for i := range r.Taken {
-		switch t := &r.Taken[i]; {
-		case t.CPU == cpu: // it sends itself none
-			t.Others = t.Interrupts
-		case r.Forecast != nil && !r.Forecast.OrMore:
-			t.Others = max(0, t.Interrupts-int64(r.Forecast.Most))
-		}
+		r.Taken[i].Others = others(r.Taken[i], cpu, r.Forecast)
 	}
 	if r.Missed() {
 		h.log.Warn("the forecast does not hold, or others interrupted every CPU meanwhile", zap.Any("receipt", r))
 	}
 	return r, nil
+}
+
+// others is how many of the interrupts that a CPU took others must have sent: beyond the most that the update sends, and
+// all of the patcher's CPU, which sends itself none.
+func others(t journal.Taken, patcher int, f *journal.Forecast) int64 {
+	switch {
+	case t.CPU == patcher:
+		return t.Interrupts
+	case f == nil || f.OrMore:
+		return 0
+	}
+	return max(0, t.Interrupts-int64(f.Most))
 }
 
 // foreseen is what the image says of an update that was carried out; nil where it says nothing.
