@@ -221,7 +221,12 @@ func (r *Reader) Read(into []*Event) []*Event {
 }
 
 // More is closed when there is something to read, and Ended when the service is closed.
-func (r *Reader) More() <-chan struct{} { return r.ring.wait(r.next) }
+func (r *Reader) More() <-chan struct{} {
+	if r.gap {
+		return r.ring.wait(0)
+	}
+	return r.ring.wait(r.next)
+}
 
 // Ended is closed when no more events will come.
 func (r *Reader) Ended() <-chan struct{} { return r.ring.ended }

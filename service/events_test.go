@@ -96,6 +96,12 @@ func TestEventsOfAnEarlierStart(t *testing.T) {
 	last := known[len(known)-1].ID
 	kill()
 	s, _ = w.start(t)
+	silent := s.Events(last)
+	select {
+	case <-silent.More():
+	default:
+		t.Error("there is a gap to tell, and its reader is not woken")
+	}
 	for i := range 10 { // more events than there were
 		do(t, s, enable("a", fmt.Sprintf("fn%d", 2+i)))
 	}

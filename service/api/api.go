@@ -70,7 +70,7 @@ type Handler struct {
 	routes  http.Handler
 	metrics *metrics
 	streams atomic.Int64
-	turns   turns // of streams
+	turns   *turns // of streams of events
 	running atomic.Pointer[running]
 	tokens  atomic.Pointer[Tokens]
 	rates   rates
@@ -88,7 +88,7 @@ type running struct {
 // New makes a Handler that is not ready yet.
 func New(cfg Config) *Handler {
 	cfg.Limits = cfg.Limits.withDefaults()
-	h := &Handler{cfg: cfg, stopped: make(chan struct{}), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
+	h := &Handler{cfg: cfg, turns: newTurns(), stopped: make(chan struct{}), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
 	h.tokens.Store(&cfg.Tokens)
 	h.metrics = newMetrics(h)
 	h.routes = h.mux()

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/textpoke/textpoke/service"
@@ -221,21 +223,64 @@ func TestStreamRenews(t *testing.T) {
 	resp.Body.Close()
 }
 
-// TestTurns: streams that come together are sent one after the other, so that what they cost is a tenth of the time; a
-// reader that was waited for costs no more than a millisecond.
+// TestTurns: streams that always have more are sent one after the other, each as often as the others, so that what they
+// cost is a tenth of the time. A thousand a second that come and go meanwhile take none of it.
 func TestTurns(t *testing.T) {
-	var streams turns
-	for range 200 { // the mean of these
-		streams.took(time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		const piece = 100 * time.Microsecond
+		all, over := newTurns(), make(chan struct{})
+		all.cost.Store(int64(piece))
+		alive := time.NewTicker(time.Hour)
+		<-all.next
+		all.pass(time.Now())
+		leaves := make(chan struct{})
+		time.AfterFunc(piece, func() { close(leaves) })
+		if err := (&stream{turns: all, alive: alive, gone: leaves}).turn(); err == nil {
+			t.Error("a turn came too early")
+		}
+		if len(all.next) == 0 {
+			t.Fatal("a reader that has gone has kept its turn")
+		}
+		var sent [64]int
+		var streams sync.WaitGroup
+		for i := range sent {
+			streams.Go(func() {
+				for s := (&stream{turns: all, alive: alive, gone: over}); s.turn() == nil; sent[i]++ {
+					time.Sleep(piece)
+					all.took(piece)
+				}
+			})
+		}
+		for range 1000 {
+			gone := make(chan struct{})
+			streams.Go(func() { _ = (&stream{turns: all, alive: alive, gone: gone}).turn() })
+			time.Sleep(time.Millisecond)
+			close(gone)
+		}
+		close(over)
+		streams.Wait()
+		together := 0
+		for i, n := range sent {
+			if together += n; n < 14 || n > 16 {
+				t.Errorf("stream %d has sent %d pieces, want a 64th of 1000", i, n)
+			}
+		}
+		if together < 980 || together > 1001 {
+			t.Errorf("%d pieces were sent, want 1000", together)
+		}
+	})
+}
+
+// TestReaderIsNoMeasure: a piece that waited for its reader costs no more than a millisecond.
+func TestReaderIsNoMeasure(t *testing.T) {
+	all := newTurns()
+	for range 200 {
+		all.took(time.Second)
 	}
 	now := time.Now()
-	for i := range 64 {
-		want := time.Duration(i) * 10 * time.Millisecond
-		if wait := streams.take(now); (wait - want).Abs() > want/1000 {
-			t.Errorf("stream %d waits %v, want %v", i, wait, want)
-		}
-	}
-	if wait := streams.take(now.Add(time.Second)); wait != 0 {
-		t.Errorf("a stream that is alone waits %v", wait)
+	<-all.next
+	all.pass(now)
+	if wait := (<-all.next).Sub(now); (wait - 10*time.Millisecond).Abs() > 10*time.Microsecond {
+		t.Errorf("the next waits %v, want ten times a millisecond", wait)
 	}
 }

@@ -32,10 +32,17 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-var long = flag.Bool("long", false, "run slow tests")
+var (
+	long     = flag.Bool("long", false, "run slow tests")
+	watching = flag.String("watch", "", "be what BenchmarkWatched starts, and watch the server of that `URL`")
+)
 
 func TestMain(m *testing.M) {
 	lab.Serve(known, zap.NewNop())
+	if flag.Parse(); *watching != "" {
+		watch(*watching)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

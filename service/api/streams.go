@@ -12,7 +12,11 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/service"
@@ -29,27 +33,25 @@ const pace = 20 * time.Millisecond
 // rest is for updates. A stream whose turn comes late falls behind, and is told so.
 const share = 0.1
 
-// turns is when the next piece of any stream may be sent.
+// turns lets streams send their pieces one after the other.
 type turns struct {
-	mu   sync.Mutex
-	free time.Time
-	cost time.Duration // of a piece, a running mean
+	next chan time.Time // before which no piece is sent; a stream takes it while it waits for that
+	cost atomic.Int64   // of a piece in nanoseconds, a running mean
 }
 
-// take is how long a stream waits for its turn.
-func (t *turns) take(now time.Time) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	wait := max(t.free.Sub(now), 0)
-	t.free = now.Add(wait + time.Duration(float64(t.cost)/share))
-	return wait
+func newTurns() *turns {
+	t := &turns{next: make(chan time.Time, 1)}
+	t.next <- time.Time{}
+	return t
 }
+
+// pass lets the next stream in, after what a piece costs.
+func (t *turns) pass(now time.Time) { t.next <- now.Add(time.Duration(float64(t.cost.Load()) / share)) }
 
 // took notes what a piece cost; one whose reader was waited for is no measure.
 func (t *turns) took(cost time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cost += (min(cost, time.Millisecond) - t.cost) / 8
+	mean := t.cost.Load()
+	t.cost.Store(mean + (min(int64(cost), int64(time.Millisecond))-mean)/8)
 }
 
 // events streams the machine's events, in pieces. A reader that falls behind is told how many
@@ -79,10 +81,12 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return h.streamed(w, r, "text/event-stream", func(out *pieces) error {
-		s := &stream{pieces: out, from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped,
-			kinds: kinds, client: client, turns: &h.turns}
+		from := h.running.Load().service.Events(after)
+		s := &stream{pieces: out, from: from, gone: r.Context().Done(), stopped: h.stopped, ended: from.Ended(),
+			kinds: kinds, client: client, turns: h.turns, alive: time.NewTicker(beat)}
+		defer s.alive.Stop()
 		defer h.attend(renew, client)()
-		for s.wait() == nil && s.piece() == nil {
+		for err := s.out.Flush(); err == nil; err = s.next() { // the head at once: who comes and goes has no turn
 		}
 		return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
 	})
@@ -116,6 +120,7 @@ func (h *Handler) streamed(w http.ResponseWriter, r *http.Request, kind string, 
 		return nil
 	}
 	text := buffers.Get().(*bytes.Buffer)
+	text.Reset()
 	defer buffers.Put(text)
 	return run(&pieces{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write, text: text})
 }
@@ -136,13 +141,13 @@ type pieces struct {
 // stream writes events to one reader.
 type stream struct {
 	*pieces
-	from          *service.Reader
-	gone, stopped <-chan struct{}
-	events        []*service.Event
-	kinds         []string // nil: all
-	client        string   // whose updates; "": everybody's
-	begun         bool     // something was sent
-	turns         *turns
+	from                 *service.Reader
+	gone, stopped, ended <-chan struct{}
+	events               []*service.Event
+	kinds                []string // nil: all
+	client               string   // whose updates; "": everybody's
+	turns                *turns
+	alive                *time.Ticker
 }
 
 // chooses tells whether an event is one that the reader wants.
@@ -173,52 +178,67 @@ func (s *stream) piece() error {
 		}
 		s.text.Write(text)
 	}
-	if s.text.Len() == 0 && s.begun {
+	if s.text.Len() == 0 {
 		return nil
 	}
-	s.begun = true
 	return s.send()
 }
 
 // encodeEvent is an event as every stream sends it.
 func encodeEvent(e *service.Event) ([]byte, error) {
-	b, err := json.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, b), nil
+	text := bytes.NewBuffer(make([]byte, 0, 512)) // most have less
+	fmt.Fprintf(text, "id: %d\nevent: %s\ndata: ", e.ID, e.Kind)
+	err := jsonv2.MarshalWrite(text, e, jsonv1.DefaultOptionsV1()) // half of what encoding/json takes
+	text.WriteString("\n\n")
+	return text.Bytes(), err
 }
 
-// wait waits until there is more and it is the stream's turn, and says now and then that the stream is alive.
-func (s *stream) wait() error {
-	turn := s.turns.take(time.Now())
-	if s.begun {
-		turn = max(turn, pace)
+// next sends the next piece, once there is more and it is the stream's turn.
+func (s *stream) next() error {
+	if _, err := await(s, time.After(pace)); err != nil {
+		return err
 	}
-	rest, alive := time.NewTimer(turn), time.NewTimer(beat)
-	defer rest.Stop()
-	defer alive.Stop()
-	for more := (<-chan struct{})(nil); ; {
+	if _, err := await(s, s.from.More()); err != nil {
+		return err
+	}
+	if err := s.turn(); err != nil {
+		return err
+	}
+	return s.piece()
+}
+
+// turn waits until it is the stream's turn. One that ends before has had none.
+func (s *stream) turn() error {
+	at, err := await(s, s.turns.next)
+	if err != nil {
+		return err
+	}
+	if _, err := await(s, time.After(time.Until(at))); err != nil {
+		s.turns.next <- at
+		return err
+	}
+	s.turns.pass(time.Now())
+	return nil
+}
+
+// await waits for something as long as the stream is open, and says now and then that it is alive.
+func await[T any](s *stream, what <-chan T) (v T, err error) {
+	for {
 		select {
+		case v = <-what:
+			return v, nil
 		case <-s.gone:
-			return errEnded
+			return v, errEnded
 		case <-s.stopped:
-			return errEnded
-		case <-s.from.Ended():
-			return errEnded
-		case <-rest.C:
-			if more = s.from.More(); !s.begun {
-				return nil
-			}
-		case <-more:
-			return nil
-		case <-alive.C:
+			return v, errEnded
+		case <-s.ended:
+			return v, errEnded
+		case <-s.alive.C:
 			s.text.Reset()
 			s.text.WriteString(": still here\n\n")
 			if err := s.send(); err != nil {
-				return err
+				return v, err
 			}
-			alive.Reset(beat)
 		}
 	}
 }
