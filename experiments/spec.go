@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Spec declares an experiment: C is its Config, R one of its rows.
@@ -122,8 +120,8 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found any) (*Answer, error) {
 	return a, nil
 }
 
-// draw are the pictures that the form declares: NAME.svg and NAME.png; those after the first have the end of a name, or
-// without a dash all of it.
+// draw are the pictures that the form declares: NAME.svg; those after the first have the end of a name, or without a
+// dash all of it.
 func draw[C, R any](f *form.Form, study *Study[C, R], report any) (out []results.Document, err error) {
 	for i := range f.Charts {
 		chart := &f.Charts[i]
@@ -134,13 +132,11 @@ func draw[C, R any](f *form.Form, study *Study[C, R], report any) (out []results
 		if i > 0 && len(c.Series) == 0 {
 			continue // of a second one with nothing in it there is no file
 		}
-		name, p := f.Name+chart.End, c.Picture()
+		name := f.Name + chart.End
 		if chart.End != "" && chart.End[0] != '-' {
 			name = chart.End
 		}
-		out = append(out,
-			results.Document{Name: name + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p) }},
-			results.Document{Name: name + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p) }})
+		out = append(out, results.Document{Name: name + ".svg", Write: c.WriteSVG})
 	}
 	return out, nil
 }

@@ -177,7 +177,7 @@ func (x *experimentFlags) inputs(c *common) {
 // show: of an answer that was cut short there is none, only the rows and the report,
 // which says what is missing.
 func isPicture(d results.Document) bool {
-	return slices.Contains([]string{".svg", ".png"}, filepath.Ext(d.Name))
+	return filepath.Ext(d.Name) == ".svg"
 }
 
 // formEnding is how names of files with experiments end.

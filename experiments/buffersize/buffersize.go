@@ -11,14 +11,13 @@ import (
 	"slices"
 	"sort"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -187,7 +186,7 @@ func judge(rows []*row) {
 	with := func(slots int) *row {
 		return experiments.First(rows, func(r *row) bool { return r.timed() && slots > 0 && r.Buffer.Slots == slots })
 	}
-	base, own := with(thread), fit(rows)
+	base, own := with(thread), fitted(rows)
 	for _, r := range rows {
 		r.Base, r.Own = base, own
 		if r.timed() {
@@ -293,11 +292,11 @@ func (r *row) crossovers() (out []point) {
 	return out
 }
 
-// fit finds both parts from updates of one machine, nil of too few, as the timed engine timed them,
+// fitted finds both parts from updates of one machine, nil of too few, as the timed engine timed them,
 // without looking at the costs: a line through time against batches. The rounds'
 // times add up, so that the variance grows with the batches, and weights are 1 over
 // them. It needs two sizes.
-func fit(rows []*row) *split {
+func fitted(rows []*row) *split {
 	var x, y, w []float64
 	for _, r := range rows {
 		if r.Modelled == nil {
@@ -310,7 +309,7 @@ func fit(rows []*row) *split {
 	if len(x) < 2 || x[0] == x[len(x)-1] {
 		return nil
 	}
-	if site, batch := stat.LinearRegression(x, y, w, false); site > 0 {
+	if site, batch := fit.LeastSquares(x, y, w); site > 0 {
 		return &split{site, batch}
 	}
 	return nil

@@ -119,11 +119,11 @@ func TestFit(t *testing.T) {
 		for _, batches := range []int{1, 7, 70} {
 			rows = append(rows, fake(sites, batches, s.Site*float64(sites)+s.Batch*float64(batches)))
 		}
-		if f := fit(rows); f == nil || math.Abs(f.Site/s.Site-1) > 1e-3 || math.Abs(f.Batch/s.Batch-1) > 1e-3 {
+		if f := fitted(rows); f == nil || math.Abs(f.Site/s.Site-1) > 1e-3 || math.Abs(f.Batch/s.Batch-1) > 1e-3 {
 			t.Fatalf("fitted %v, want %v", f, s)
 		}
 	})
-	if fit([]*row{fake(10, 1, 100), fake(10, 1, 101)}) != nil {
+	if fitted([]*row{fake(10, 1, 100), fake(10, 1, 101)}) != nil {
 		t.Error("fitted to one size")
 	}
 }

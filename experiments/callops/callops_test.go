@@ -168,7 +168,7 @@ func TestOwn(t *testing.T) {
 		!strings.Contains(report, "t.csv:3: overhead_ns 6: 15-10 is 5") {
 		t.Error(report)
 	}
-	r.Document(t, "call-ops.png")
+	r.Document(t, "call-ops.svg")
 }
 
 // TestOdd: tables that make no lines and no picture to speak of are answered.

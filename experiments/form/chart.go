@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot/vg"
-
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -55,7 +53,6 @@ func (c *Chart) Draw(rows Rows, say func(*Text) (string, error)) (*plots.Chart, 
 			return nil, err
 		}
 	}
-	d.names()
 	return out, nil
 }
 
@@ -64,13 +61,11 @@ type drawing struct {
 	chart *Chart
 	out   *plots.Chart
 	index map[string]int // series by layer and name
-	bars  bool           // some lie
 }
 
 // layer adds the points of a layer.
 func (d *drawing) layer(n int, rows Rows) error {
 	l := &d.chart.Layers[n]
-	d.bars = d.bars || l.Mark == plots.Lying
 	if (l.Mark == plots.Lying || l.Mark == plots.Cells) && d.out.Y.Names == nil {
 		d.out.Y.Names = []string{}
 	}
@@ -149,20 +144,6 @@ func place(a *plots.Axis, v any) float64 {
 		a.Names = append(a.Names, name)
 	}
 	return float64(i)
-}
-
-// Sizes of charts whose bars lie, in millimetres: what is around them, and a bar with its
-// distance to the next.
-const (
-	aroundBars = 32
-	eachBar    = 6
-)
-
-// names makes room for bars that lie one below the other.
-func (d *drawing) names() {
-	if d.bars && d.out.Alone {
-		d.out.Height = vg.Length(aroundBars+eachBar*max(len(d.out.Y.Names), 4)) * vg.Millimeter
-	}
 }
 
 // Said is a value as people read it; format is one of results.Say, or "" for the value

@@ -277,7 +277,7 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Title != "T b" || c.X.Label != "slots" || !c.X.Log || c.Y.Log || !slices.Equal(c.Y.Names, []string{"y", "x"}) || !c.Alone ||
-		len(c.Series) != 3 || c.Height == 0 {
+		len(c.Series) != 3 {
 		t.Fatalf("%+v", c)
 	}
 	if s := c.Series[0]; s.Name != "y" || s.X[0] != 1 || s.Y[0] != 0 || s.Labels[0] != "1" || s.Kind != plots.Lying || s.Low != nil {

@@ -17,7 +17,7 @@ type facts struct {
 	rows   []published.KeyUpdate
 	slow   published.KeyUpdate // the pair with times: one by one
 	fast   published.KeyUpdate // and batched
-	Fit    fit
+	Fit    parts
 	Search search
 }
 
@@ -66,12 +66,12 @@ func read(file string) (*facts, error) {
 	return f, nil
 }
 
-// fit is a switch in two parts: what a round takes and what an entry takes, in
+// parts is a switch in two parts: what a round takes and what an entry takes, in
 // nanoseconds.
-type fit struct{ Round, Entry float64 }
+type parts struct{ Round, Entry float64 }
 
 // update is what they make of a switch.
-func (f fit) update(entries, rounds int) float64 {
+func (f parts) update(entries, rounds int) float64 {
 	return f.Round*float64(rounds) + f.Entry*float64(entries)
 }
 
@@ -79,21 +79,21 @@ func (f fit) update(entries, rounds int) float64 {
 //
 //	slow.Rounds*round + Entries*entry = slow time
 //	fast.Rounds*round + Entries*entry = fast time
-func solve(slow, fast published.KeyUpdate, slowMS, fastMS float64) fit {
+func solve(slow, fast published.KeyUpdate, slowMS, fastMS float64) parts {
 	round := (slowMS - fastMS) * 1e6 / float64(slow.Rounds-fast.Rounds)
-	return fit{round, (fastMS*1e6 - float64(fast.Rounds)*round) / float64(fast.Entries)}
+	return parts{round, (fastMS*1e6 - float64(fast.Rounds)*round) / float64(fast.Entries)}
 }
 
 // ends are the least and the most of both parts, if the published times are rounded
 // to their last digit: a half of it either way.
-func (f *facts) ends() (low, high fit) {
-	low, high = fit{math.Inf(1), math.Inf(1)}, fit{math.Inf(-1), math.Inf(-1)}
+func (f *facts) ends() (low, high parts) {
+	low, high = parts{math.Inf(1), math.Inf(1)}, parts{math.Inf(-1), math.Inf(-1)}
 	slow, fast := lastDigit(f.slow.UpdateMS.Value)/2, lastDigit(f.fast.UpdateMS.Value)/2
 	for _, s := range []float64{-slow, slow} {
 		for _, t := range []float64{-fast, fast} {
 			x := solve(f.slow, f.fast, f.slow.UpdateMS.Value+s, f.fast.UpdateMS.Value+t)
-			low = fit{min(low.Round, x.Round), min(low.Entry, x.Entry)}
-			high = fit{max(high.Round, x.Round), max(high.Entry, x.Entry)}
+			low = parts{min(low.Round, x.Round), min(low.Entry, x.Entry)}
+			high = parts{max(high.Round, x.Round), max(high.Entry, x.Entry)}
 		}
 	}
 	return low, high

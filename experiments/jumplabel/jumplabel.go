@@ -13,8 +13,6 @@ import (
 	"io"
 	"math"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
@@ -23,6 +21,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timeline"
@@ -99,7 +98,7 @@ func (r *row) Fit() float64 { return r.facts.Fit.update(r.Entries, r.Counted.Rou
 type sample struct{ Mean, Low, High float64 }
 
 func sampleOf(values []float64) sample {
-	mean, sd := stat.MeanStdDev(values, nil)
+	mean, sd := fit.Spread(values)
 	half := 0.0
 	if len(values) > 1 {
 		half = 1.96 * sd / math.Sqrt(float64(len(values)))
@@ -265,8 +264,8 @@ func (a *answer) Pairs() (out []*pair) {
 }
 
 // Low and High are the ends of what was fitted.
-func (a *answer) Low() fit  { low, _ := a.Facts.ends(); return low }
-func (a *answer) High() fit { _, high := a.Facts.ends(); return high }
+func (a *answer) Low() parts  { low, _ := a.Facts.ends(); return low }
+func (a *answer) High() parts { _, high := a.Facts.ends(); return high }
 
 // Fitted is the calibration that was fitted to the published pair.
 func (a *answer) Fitted() string { return fitted }

@@ -141,7 +141,7 @@ func TestFit(t *testing.T) {
 // TestSolve: whatever made two times is found again.
 func TestSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := fit{rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")}
+		want := parts{rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")}
 		n := rapid.IntRange(2, 500).Draw(t, "entries")
 		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n),
 			Rounds: 3}

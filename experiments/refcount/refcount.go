@@ -172,12 +172,19 @@ func (r *row) What() string {
 	return s
 }
 
-// Series is what the row's line is called.
+// Counter is what the row's published figure is called, Series its line.
+func (r *row) Counter() string {
+	if r.Shared() {
+		return fmt.Sprintf("shared, %d entries", r.Entries)
+	}
+	return fmt.Sprintf("per CPU, %d entries", r.Entries)
+}
+
 func (r *row) Series() string {
 	if r.Shared() {
 		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
 	}
-	return fmt.Sprintf("per CPU, %d entries", r.Entries)
+	return r.Counter()
 }
 
 // Time is the update's, with its range, as a headline says it.

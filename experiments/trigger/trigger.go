@@ -13,7 +13,6 @@ import (
 	"math"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -145,7 +144,7 @@ func logs(runs []published.TriggerRun, mechanism, over string) (out []float64) {
 // another tests whether a row is one more of some runs.
 func another(runs []published.TriggerRun, t published.Trigger) (spread, float64, error) {
 	values := logs(runs, t.Mechanism, "")
-	mean, sd := stat.MeanStdDev(values, nil)
+	mean, sd := fit.Spread(values)
 	test, err := fit.Another(values, math.Log(t.MPS))
 	return spread{math.Exp(mean), 100 * math.Expm1(sd)}, test.P, err
 }

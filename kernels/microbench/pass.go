@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
 )
 
 // method is how a quantity is measured.
@@ -127,7 +126,7 @@ func (m *machine) rounds(ctx context.Context, call float64, found map[string]flo
 	found["jitter"] = max(0, quantile(0.9, one)-quantile(0.5, one)) / math.Log(5)
 	rest := quantile(0.5, one) - setup - found["jitter"]*math.Ln2 - m.value(found, "handler") - m.value(found, "answer")
 	if len(targets) > 1 {
-		_, found["send"] = stat.LinearRegression(targets, medians, nil, false)
+		_, found["send"] = fit.LeastSquares(targets, medians, nil)
 		found["delivery"] = rest - found["send"]
 		return nil
 	}
@@ -158,7 +157,7 @@ func counts(most int) []int {
 // quantile sorts the times.
 func quantile(p float64, times []float64) float64 {
 	slices.Sort(times)
-	return stat.Quantile(p, stat.Empirical, times, nil)
+	return times[max(0, int(math.Ceil(p*float64(len(times))))-1)]
 }
 
 // sink keeps the compiler from dropping the measured code.
@@ -202,7 +201,7 @@ func comparison() float64 {
 		comparisons = append(comparisons, float64(p.Comparisons)/lookupsAPass)
 		sink.Add(int64(p.Comparisons))
 	}
-	_, slope := stat.LinearRegression(comparisons, times, nil, false)
+	_, slope := fit.LeastSquares(comparisons, times, nil)
 	return slope
 }
 

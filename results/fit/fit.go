@@ -13,8 +13,6 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Confidence is that of all intervals.
@@ -35,12 +33,9 @@ func (e Estimate) Apply(f func(float64) float64) Estimate {
 	return Estimate{Value: f(e.Value), Low: f(e.Low), High: f(e.High)}
 }
 
-// student is the t distribution.
-func student(df float64) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: df} }
-
 // around is the interval of a value whose error follows the t distribution.
 func around(value, se, df float64) Estimate {
-	half := se * student(df).Quantile(0.5+Confidence/2)
+	half := se * student(df).bound((1-Confidence)/2)
 	return Estimate{value, se, value - half, value + half}
 }
 
@@ -50,7 +45,7 @@ func twoSided(t, df float64) float64 {
 	if math.IsNaN(t) {
 		return 1
 	}
-	return min(1, 2*student(df).Survival(math.Abs(t)))
+	return min(1, 2*student(df).beyond(math.Abs(t)))
 }
 
 var errNotFinite = errors.New("a value is not finite")
@@ -111,9 +106,9 @@ func Welch(a, b []float64) (Test, error) {
 	if err := two(a, b); err != nil {
 		return Test{}, err
 	}
-	ma, va := stat.MeanVariance(a, nil)
-	mb, vb := stat.MeanVariance(b, nil)
-	va, vb = va/float64(len(a)), vb/float64(len(b))
+	ma, sa := Spread(a)
+	mb, sb := Spread(b)
+	va, vb := sa*sa/float64(len(a)), sb*sb/float64(len(b))
 	if va+vb == 0 {
 		return Test{}, fmt.Errorf("fit: neither sample spreads")
 	}
@@ -133,7 +128,8 @@ func MeanOf(values []float64) (Mean, error) {
 		return Mean{}, err
 	}
 	n := float64(len(values))
-	return Mean{stat.Mean(values, nil), stat.StdDev(values, nil) / math.Sqrt(n), n - 1}, nil
+	mean, sd := Spread(values)
+	return Mean{mean, sd / math.Sqrt(n), n - 1}, nil
 }
 
 // MeanBehind is the mean behind a single value, when such values spread like
@@ -142,7 +138,8 @@ func MeanBehind(one float64, like []float64) (Mean, error) {
 	if err := two(like, []float64{one, one}); err != nil {
 		return Mean{}, err
 	}
-	return Mean{one, stat.StdDev(like, nil), float64(len(like) - 1)}, nil
+	_, sd := Spread(like)
+	return Mean{one, sd, float64(len(like) - 1)}, nil
 }
 
 // Interval is the interval that holds the mean.
@@ -162,7 +159,7 @@ func (m Mean) Differs(from float64) Test {
 // thing.
 func (m Mean) Within(low, high float64) Test {
 	t := min((m.Value-low)/m.SE, (high-m.Value)/m.SE)
-	p := student(m.DF).Survival(t)
+	p := student(m.DF).beyond(t)
 	if math.IsNaN(t) {
 		p = 1
 	}
@@ -198,8 +195,8 @@ func Another(values []float64, one float64) (Test, error) {
 		return Test{}, err
 	}
 	n := float64(len(values))
-	se := stat.StdDev(values, nil) * math.Sqrt(1+1/n)
-	m := stat.Mean(values, nil)
+	m, sd := Spread(values)
+	se := sd * math.Sqrt(1+1/n)
 	t := (one - m) / se
 	return Test{"t-test of one more value", t, n - 1, twoSided(t, n-1), around(m, se, n-1)}, nil
 }
@@ -256,7 +253,7 @@ func Fit(x, y, weights []float64) (*Line, error) {
 	if err := check(x, y, weights); err != nil {
 		return nil, err
 	}
-	l := &Line{N: len(x), centre: stat.Mean(x, weights)}
+	l := &Line{N: len(x), centre: Average(x, weights)}
 	for i := range x {
 		l.weight += weights[i]
 		l.spread += weights[i] * (x[i] - l.centre) * (x[i] - l.centre)
@@ -264,20 +261,21 @@ func Fit(x, y, weights []float64) (*Line, error) {
 	if l.spread == 0 {
 		return nil, errors.New("fit: all points have the same x: no line goes through them")
 	}
-	a, b := stat.LinearRegression(x, y, weights, false)
-	squares := 0.0
+	a, b := LeastSquares(x, y, weights)
+	squares, all, mean := 0.0, 0.0, Average(y, weights)
 	for i := range x {
 		r := y[i] - (a + b*x[i])
 		l.Residuals = append(l.Residuals, r)
 		squares += weights[i] * r * r
+		all += weights[i] * (y[i] - mean) * (y[i] - mean)
 	}
 	df := l.df()
 	l.ResidualSD = math.Sqrt(squares / df)
 	l.Intercept = around(a, l.ResidualSD*math.Sqrt(1/l.weight+l.centre*l.centre/l.spread), df)
 	l.Slope = around(b, l.ResidualSD/math.Sqrt(l.spread), df)
 	l.SlopeP = twoSided(b/l.Slope.SE, df)
-	if r2 := stat.RSquared(x, y, weights, a, b); !math.IsNaN(r2) {
-		l.R2 = r2
+	if all > 0 {
+		l.R2 = 1 - squares/all
 	}
 	return l, nil
 }

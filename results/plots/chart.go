@@ -3,37 +3,23 @@
 // Package plots draws charts in one style that can be read in print: black on
 // white, colours that differ for every kind of colour vision and marks and
 // dashes that differ without any, units in the labels of axes. A [Chart] is
-// data; its Picture is written as SVG and as PNG, the same picture, and the same
-// bytes every time.
+// data; it is written as SVG, the same bytes every time.
 package plots
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// Chart is what is to be seen. Title says the one thing that it shows; labels of
+// Chart is one picture. Title says the one thing that it shows; labels of
 // axes have the unit in them.
 type Chart struct {
 	Title, Subtitle string
 	X, Y            Axis
 	Series          []Series
-	Alone           bool      // no two series have a bar at the same place
-	Width, Height   vg.Length // 0: 165 by 105 mm, which fits a page
-}
-
-// Axis is one of the two. Zero on an axis that is Log has a place of its own,
-// left of a gap. With Names the values are places: 0, 1, 2 and so on.
-type Axis struct {
-	Label string
-	Log   bool
-	Names []string
+	Alone           bool // no two series have a bar at the same place
 }
 
 // Mark is how a series is drawn.
@@ -82,86 +68,52 @@ func (c *Chart) check() error {
 	return nil
 }
 
-// Sizes and letters of all charts.
+// Sizes and letters of all charts, which fit a page.
 const (
-	width    = 165 * vg.Millimeter
-	height   = 105 * vg.Millimeter
-	margin   = 4 * vg.Millimeter
-	smallRow = 4.2 * vg.Millimeter
-	axisRow  = 5 * vg.Millimeter
+	width    = 165 * Millimeter
+	height   = 105 * Millimeter
+	margin   = 4 * Millimeter
+	smallRow = 4.2 * Millimeter
+	axisRow  = 5 * Millimeter
+	padding  = 2 * Millimeter // between an axis and what is drawn
+	mark     = 8.0            // a tick with a label; half of it is one without
 )
 
 var (
-	titleStyle = Style{Size: 11, Bold: true}
-	smallStyle = Style{Size: 8}
-	pointStyle = Style{Size: 7.5}
-	labelStyle = Style{Size: 9, Align: text.XCenter}
+	titleStyle = style{size: 11, bold: true}
+	smallStyle = style{size: 8}
+	pointStyle = style{size: 7.5}
+	labelStyle = style{size: 9, align: centre}
 )
 
-// Picture is the chart on paper. A chart with numbers that have no place on its
-// axes cannot be drawn.
-func (c *Chart) Picture() Picture {
-	p := Picture{Width: c.Width, Height: c.Height, Err: c.check()}
-	if c.has(Cells) {
-		p.Width, p.Height = c.matrix()
+// WriteSVG draws the chart. One with numbers that have no place on its axes cannot be drawn.
+func (c *Chart) WriteSVG(w io.Writer) error {
+	if err := c.check(); err != nil {
+		return err
 	}
-	if p.Width == 0 {
-		p.Width = width
-	}
-	if p.Height == 0 {
-		p.Height = height
-	}
-	p.Draw = func(canvas draw.Canvas) { c.draw(canvas, p) }
-	return p
-}
-
-func (c *Chart) draw(canvas draw.Canvas, p Picture) {
-	y := p.Height - margin - 3*vg.Millimeter
-	titleStyle.Fit(c.Title, p.Width-2*margin).Write(canvas, margin, y, c.Title)
-	y -= smallRow + 0.5*vg.Millimeter
+	p := newPaper(c.size())
+	y := p.high - margin - 3*Millimeter
+	p.write(titleStyle.fit(c.Title, p.wide-2*margin), point{margin, y}, c.Title)
+	y -= smallRow + 0.5*Millimeter
 	if c.Subtitle != "" {
-		smallStyle.Fit(c.Subtitle, p.Width-2*margin).Write(canvas, margin, y, c.Subtitle)
+		p.write(smallStyle.fit(c.Subtitle, p.wide-2*margin), point{margin, y}, c.Subtitle)
 		y -= smallRow
 	}
-	y = c.legend(canvas, margin, y, p.Width-margin)
-	area := draw.Crop(canvas, margin, -margin, margin, y-p.Height)
-	if c.X.Label != "" {
-		area.Min.Y += axisRow
-	}
-	if c.Y.Label != "" {
-		area.Min.X += axisRow
-	}
-	area.Max.X -= c.overhang()
-	if c.labelled() { // what stands at the highest point keeps off the legend
-		area.Max.Y -= 3 * vg.Millimeter
-	}
-	inside := c.plot()
-	inside.Draw(area)
-	// The library would place labels by values, which logarithmic axes displace.
-	data := inside.DataCanvas(area)
-	labelStyle.Write(canvas, (data.Min.X+data.Max.X)/2, margin+0.5*vg.Millimeter, c.X.Label)
-	turned := labelStyle.text()
-	turned.Rotation = math.Pi / 2
-	canvas.FillText(turned, vg.Point{X: margin + 3.5*vg.Millimeter, Y: (data.Min.Y + data.Max.Y) / 2}, c.Y.Label)
-}
-
-// overhang is what labels behind lying bars need on the right.
-func (c *Chart) overhang() (wide vg.Length) {
-	for _, s := range c.Series {
-		for _, line := range s.Labels {
-			if s.Kind == Lying {
-				wide = max(wide, pointStyle.Wide(line)+1*vg.Millimeter)
-			}
+	f := c.frame(p, c.legend(p, y))
+	f.axes(c)
+	for i, bar := 0, 0; i < len(c.Series); i++ {
+		s := &c.Series[i]
+		f.draw(drawn{s, looks[i%len(looks)], fills[i%len(fills)], bar})
+		if (s.Kind == Bars || s.Kind == Lying) && !c.Alone {
+			bar++
 		}
 	}
-	return wide
-}
-
-// labelled tells whether texts stand above points.
-func (c *Chart) labelled() bool {
-	return slices.ContainsFunc(c.Series, func(s Series) bool {
-		return s.Labels != nil && s.Kind != Lying && s.Kind != Cells
-	})
+	for _, s := range c.Series { // above all lines, and away from them where there is room
+		f.texts(&s)
+	}
+	p.WriteString("</svg>\n")
+	_, err := w.Write(p.Bytes())
+	return err
 }
 
 // has tells whether some series is drawn like that.
@@ -169,68 +121,104 @@ func (c *Chart) has(k Mark) bool {
 	return slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == k })
 }
 
-// plot sets the axes up and hands the series over.
-func (c *Chart) plot() *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	styleAxis(&p.X)
-	styleAxis(&p.Y)
-	c.X.apply(&p.X, c.extent(func(s *Series, i int) []float64 { return s.X[i : i+1] }))
-	c.Y.apply(&p.Y, c.extent(func(s *Series, i int) []float64 {
+// bars is how many bars stand side by side at a place.
+func (c *Chart) bars() (n int) {
+	for _, s := range c.Series {
+		if (s.Kind == Bars || s.Kind == Lying) && (n == 0 || !c.Alone) {
+			n++
+		}
+	}
+	return n
+}
+
+// Sizes of matrices and of lying bars: a line of them, and the room around all.
+const (
+	cellHeight = 4.6 * Millimeter
+	around     = 34 * Millimeter
+	eachName   = 6 * Millimeter
+	eachBar    = 3.6 * Millimeter
+)
+
+// size is how large the chart is: every label fits its cell, every name its place.
+func (c *Chart) size() (wide, high float64) {
+	if c.has(Cells) {
+		cell := 7 * Millimeter
+		for _, s := range c.Series {
+			cell = max(cell, pointStyle.widest(s.Labels)+1.6*Millimeter)
+		}
+		wide = 2*margin + 2*axisRow + smallStyle.widest(c.Y.Names) + float64(len(c.X.Names))*cell
+		return max(wide, width), around + smallStyle.widest(c.X.Names) + float64(len(c.Y.Names))*cellHeight
+	}
+	if c.has(Lying) {
+		return width, around + max(eachName, eachBar*float64(c.bars())+2*Millimeter)*float64(max(len(c.Y.Names), 4))
+	}
+	return width, height
+}
+
+// widest is the width of the widest of some lines.
+func (s style) widest(lines []string) (out float64) {
+	for _, line := range lines {
+		out = max(out, s.wide(line))
+	}
+	return out
+}
+
+// frame is the part of the paper in which values are drawn.
+type frame struct {
+	*paper
+	box
+	across, up scale
+	down       bool // the first name is on top
+	bars       int
+	taken      []box // by marks and lines
+	said       []box // by texts at points
+}
+
+// frame leaves room for axes and what is written beside them.
+func (c *Chart) frame(p *paper, top float64) *frame {
+	f := &frame{paper: p, box: box{margin, margin, p.wide - margin, top}, bars: c.bars(), down: c.has(Lying) || c.has(Cells)}
+	f.across = c.X.scale(c.extent(func(s *Series, i int) []float64 { return s.X[i : i+1] }))
+	f.up = c.Y.scale(c.extent(func(s *Series, i int) []float64 {
 		if s.Low != nil {
 			return []float64{s.Y[i], s.Low[i], s.High[i]}
 		}
 		return s.Y[i : i+1]
 	}))
-	p.Add(gridLines{c.X.Names == nil, c.Y.Names == nil})
-	if c.has(Cells) { // names across go upwards, and cells need no axes
-		p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
-		p.X.Tick.LineStyle.Width, p.X.Tick.Length = 0, 2.5*vg.Millimeter
-		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+	var names []string
+	for _, t := range f.up.ticks() {
+		names = append(names, t.label)
 	}
-	bars := 0
-	for i := range c.Series {
-		if k := c.Series[i].Kind; (k == Bars || k == Lying) && (bars == 0 || !c.Alone) {
-			bars++
+	f.x0 += smallStyle.widest(names) + 1*Millimeter + padding
+	f.y0 += smallRow + padding
+	if c.X.Label != "" {
+		f.y0 += axisRow
+	}
+	if c.Y.Label != "" {
+		f.x0 += axisRow
+	}
+	if c.has(Cells) {
+		f.y0 += smallStyle.widest(c.X.Names) - smallRow
+		return f
+	}
+	if c.Y.Names == nil {
+		f.x0 += mark
+	}
+	f.x0 += padding
+	if c.X.Names == nil {
+		f.y0 += mark
+	}
+	if ticks := f.across.ticks(); c.X.Names == nil && len(ticks) > 0 { // the last number is written around its tick
+		last := ticks[len(ticks)-1]
+		f.x1 -= max(0, smallStyle.wide(last.label)/2-(1-f.across.at(last.value))*(f.x1-f.x0))
+	}
+	for _, s := range c.Series {
+		if s.Kind == Lying { // labels stand behind the bars
+			f.x1 = min(f.x1, p.wide-margin-pointStyle.widest(s.Labels)-1*Millimeter)
+		} else if s.Labels != nil {
+			f.y1 = top - 3*Millimeter
 		}
 	}
-	if c.has(Lying) || c.has(Cells) {
-		p.Y.Scale = plot.InvertedScale{Normalizer: p.Y.Scale}
-	}
-	bar := 0
-	for i := range c.Series {
-		s := &c.Series[i]
-		p.Add(drawn{s, i, bar, bars})
-		if (s.Kind == Bars || s.Kind == Lying) && !c.Alone {
-			bar++
-		}
-	}
-	return p
-}
-
-func styleAxis(a *plot.Axis) {
-	tick := a.Tick.Label
-	a.Tick.Label = smallStyle.text()
-	a.Tick.Label.XAlign, a.Tick.Label.YAlign = tick.XAlign, tick.YAlign
-	a.LineStyle.Width, a.Tick.LineStyle.Width = 0.6, 0.6
-	a.Padding = 2 * vg.Millimeter
-}
-
-// span is a range of values.
-type span struct {
-	low, high float64
-	least     float64 // smallest value above 0
-	any, zero bool
-}
-
-func (s *span) add(v float64) {
-	if !s.any {
-		s.low, s.high, s.any = v, v, true
-	}
-	s.low, s.high, s.zero = min(s.low, v), max(s.high, v), s.zero || v == 0
-	if v > 0 && (s.least == 0 || v < s.least) {
-		s.least = v
-	}
+	return f
 }
 
 // extent is how far the values of one axis go.
@@ -243,4 +231,69 @@ func (c *Chart) extent(of func(*Series, int) []float64) (s span) {
 		}
 	}
 	return s
+}
+
+// x and y are where values are drawn.
+func (f *frame) x(v float64) float64 { return f.x0 + f.across.at(v)*(f.x1-f.x0) }
+
+func (f *frame) y(v float64) float64 {
+	at := f.up.at(v)
+	if f.down {
+		at = 1 - at
+	}
+	return f.y0 + at*(f.y1-f.y0)
+}
+
+// axes draws both with their ticks, labels and the faint lines of a grid.
+func (f *frame) axes(c *Chart) {
+	thin, faint := pen{width: 0.6}, pen{ink: grey, width: 0.4}
+	matrix := c.has(Cells)
+	left, bottom := f.x0-padding, f.y0-padding
+	if !matrix {
+		f.stroke(thin, []point{{left, f.y0}, {left, f.y1}}, []point{{f.x0, bottom}, {f.x1, bottom}})
+	}
+	below, beside := smallStyle, smallStyle
+	below.align, beside.align = centre, right
+	for _, t := range f.across.ticks() {
+		x := f.x(t.value)
+		switch {
+		case matrix:
+			upwards := beside
+			upwards.up = true
+			f.write(upwards, point{x + upwards.rise(), bottom}, t.label)
+		case c.X.Names != nil:
+			f.write(below, point{x, bottom - smallRow + 1*Millimeter}, t.label)
+		default:
+			f.tick(thin, t, point{x, bottom}, point{0, -1})
+			f.write(below, point{x, bottom - mark - smallRow + 1.6*Millimeter}, t.label)
+			if t.label != "" {
+				f.stroke(faint, []point{{x, f.y0}, {x, f.y1}})
+			}
+		}
+	}
+	for _, t := range f.up.ticks() {
+		y := f.y(t.value)
+		edge := left - 1*Millimeter
+		if c.Y.Names == nil {
+			edge -= mark
+			f.tick(thin, t, point{left, y}, point{-1, 0})
+			if t.label != "" {
+				f.stroke(faint, []point{{f.x0, y}, {f.x1, y}})
+			}
+		}
+		f.write(beside, point{edge, y - beside.rise()}, t.label)
+	}
+	f.write(labelStyle, point{(f.x0 + f.x1) / 2, margin + 0.5*Millimeter}, c.X.Label)
+	upwards := labelStyle
+	upwards.up = true
+	f.write(upwards, point{margin + 3.5*Millimeter, (f.y0 + f.y1) / 2}, c.Y.Label)
+}
+
+// tick draws a mark at an axis, in the direction that leads away from it.
+func (f *frame) tick(with pen, t tick, at, away point) {
+	long := mark
+	if t.label == "" {
+		long /= 2
+	}
+	f.stroke(with, []point{at, {at.x + away.x*long, at.y + away.y*long}})
 }

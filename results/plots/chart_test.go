@@ -4,16 +4,16 @@ package plots
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
 	"flag"
 	"fmt"
-	"image/png"
+	"io"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 var lookAt = flag.String("look", "", "also write the charts into this `directory`, to be looked at")
@@ -62,13 +62,12 @@ func samples() map[string]*Chart {
 	}
 }
 
-// TestSamples: charts come out as pictures of the size that was asked for, with
-// all their words, and the same bytes every time.
+// TestSamples: charts come out with all their words, on the paper, and the same bytes every time.
 func TestSamples(t *testing.T) {
 	for name, c := range samples() {
-		var svg, again, bitmap bytes.Buffer
+		var svg, again bytes.Buffer
 		for _, w := range []*bytes.Buffer{&svg, &again} {
-			if err := WriteSVG(w, c.Picture()); err != nil {
+			if err := c.WriteSVG(w); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,34 +86,57 @@ func TestSamples(t *testing.T) {
 				}
 			}
 		}
-		if err := WritePNG(&bitmap, c.Picture()); err != nil {
-			t.Fatal(err)
-		}
 		if *lookAt != "" {
-			if err := os.WriteFile(fmt.Sprintf("%s/%s.png", *lookAt, name), bitmap.Bytes(), 0o666); err != nil {
+			if err := os.WriteFile(fmt.Sprintf("%s/%s.svg", *lookAt, name), svg.Bytes(), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
-		img, err := png.Decode(&bitmap)
-		if err != nil {
-			t.Fatal(err)
+		wide, high := c.size()
+		within(t, name, svg.Bytes(), wide, high)
+	}
+}
+
+// within holds that every element lies on the paper, by another reader of the SVG.
+func within(t *testing.T, name string, svg []byte, wide, high float64) {
+	t.Helper()
+	place := func(e xml.StartElement, of string) (out float64) {
+		for _, a := range e.Attr {
+			if a.Name.Local == of {
+				out, _ = strconv.ParseFloat(a.Value, 64)
+			}
 		}
-		if got, want := img.Bounds().Dx(), int(math.Round(float64(c.Picture().Width/vg.Inch*dpi))); got < want-1 ||
-			got > want+1 {
-			t.Errorf("%s: %d dots wide, want %d", name, got, want)
+		return out
+	}
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "text" {
+			x, y, long := place(e, "x"), place(e, "y"), place(e, "textLength")
+			right, top := x+long, y-place(e, "font-size")
+			if place(e, "font-size") == 0 || strings.Contains(fmt.Sprint(e.Attr), "rotate") {
+				right, top = x, y-long
+			}
+			if x < 0 || right > wide || top < 0 || y > high {
+				t.Errorf("%s: a text from %v,%v to %v,%v is not on a paper of %v by %v", name, x, y, right, top, wide, high)
+			}
 		}
 	}
 }
 
 // TestScales: values lie where they should.
 func TestScales(t *testing.T) {
-	l := logScale{zero: true, low: 1, high: 100000}
+	l := scale{log: true, zero: true, low: 1, high: 100000}
 	for v, want := range map[float64]float64{0: 0, 1: gap, 100000: 1} {
-		if got := l.Normalize(0, 0, v); math.Abs(got-want) > 1e-12 {
+		if got := l.at(v); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v lies at %v, not %v", v, got, want)
 		}
 	}
-	if a, b := l.Normalize(0, 0, 10), l.Normalize(0, 0, 100); math.Abs((b-a)-(1-gap)/5) > 1e-12 {
+	if a, b := l.at(10), l.at(100); math.Abs((b-a)-(1-gap)/5) > 1e-12 {
 		t.Errorf("a decade is %v wide", b-a)
 	}
 	for _, tt := range []struct {
@@ -131,11 +153,11 @@ func TestScales(t *testing.T) {
 func TestFit(t *testing.T) {
 	short, long := "Short", strings.Repeat("A title that is too long ", 5)
 	const page = width - 2*margin
-	if s := titleStyle.Fit(short, page); s != titleStyle {
+	if s := titleStyle.fit(short, page); s != titleStyle {
 		t.Errorf("%+v", s)
 	}
-	if s := titleStyle.Fit(long, page); s.Size >= titleStyle.Size || s.Wide(long) > page+0.01 {
-		t.Errorf("%+v: %v of %v", s, s.Wide(long), vg.Length(page))
+	if s := titleStyle.fit(long, page); s.size >= titleStyle.size || s.wide(long) > page+0.01 {
+		t.Errorf("%+v: %v of %v", s, s.wide(long), page)
 	}
 }
 
@@ -147,7 +169,7 @@ func TestNothing(t *testing.T) {
 		{X: Axis{Names: []string{"a"}}, Series: []Series{{Kind: Bars, X: []float64{0}, Y: []float64{0}}, {Kind: Steps}}},
 	} {
 		var b bytes.Buffer
-		if err := WriteSVG(&b, c.Picture()); err != nil || b.Len() == 0 {
+		if err := c.WriteSVG(&b); err != nil || b.Len() == 0 {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -162,25 +184,25 @@ func TestCheck(t *testing.T) {
 		"negative":  {Y: Axis{Log: true}, Series: []Series{{X: []float64{1}, Y: []float64{-1}}}},
 	} {
 		var b bytes.Buffer
-		if WriteSVG(&b, c.Picture()) == nil || WritePNG(&b, c.Picture()) == nil || b.Len() > 0 {
+		if c.WriteSVG(&b) == nil || b.Len() > 0 {
 			t.Errorf("%s: nothing wrong", name)
 		}
 	}
 }
 
-// TestCurve: a curve is a line without the marks: the difference is one path a mark,
+// TestCurve: a curve is a line without the marks: the difference is one element a mark,
 // in the chart and in its legend.
 func TestCurve(t *testing.T) {
 	paths := func(k Mark) int {
 		var svg bytes.Buffer
 		c := &Chart{Series: []Series{{Name: "s", Kind: k, X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}}}}
-		if err := WriteSVG(&svg, c.Picture()); err != nil {
+		if err := c.WriteSVG(&svg); err != nil {
 			t.Fatal(err)
 		}
-		return strings.Count(svg.String(), "<path")
+		return strings.Count(svg.String(), "<path") + strings.Count(svg.String(), "<circle")
 	}
 	if line, curve, points := paths(Line), paths(Curve), paths(Points); line-curve != 3+1 || line-points != 1+1 {
-		t.Errorf("%d paths of a line, %d of a curve, %d of points", line, curve, points)
+		t.Errorf("%d elements of a line, %d of a curve, %d of points", line, curve, points)
 	}
 }
 
@@ -188,18 +210,13 @@ func TestCurve(t *testing.T) {
 // characters that SVG escapes. The widths are those of Liberation Sans: 2048 units of its
 // files are the size, and A is 1366 of them, < is 1196; in bold, A is 1479.
 func TestTextTakesTheRoomItWasMeasuredFor(t *testing.T) {
-	var svg bytes.Buffer
-	p := Picture{Width: 100, Height: 100, Draw: func(c draw.Canvas) {
-		Style{Size: 16}.Write(c, 0, 0, "A<")
-		Style{Size: 32, Bold: true}.Write(c, 0, 50, "A")
-	}}
-	if err := WriteSVG(&svg, p); err != nil {
-		t.Fatal(err)
-	}
+	p := newPaper(100, 100)
+	p.write(style{size: 16}, point{}, "A<")
+	p.write(style{size: 32, bold: true}, point{0, 50}, "A")
 	for _, units := range []float64{16 * (1366 + 1196), 32 * 1479} {
-		want := fmt.Sprintf(`<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" x=`, units/2048)
-		if !strings.Contains(svg.String(), want) {
-			t.Errorf("no %s in\n%s", want, &svg)
+		want := fmt.Sprintf(`<text textLength="%.2f" lengthAdjust="spacingAndGlyphs" x=`, units/2048)
+		if !strings.Contains(p.String(), want) {
+			t.Errorf("no %s in\n%s", want, p)
 		}
 	}
 }

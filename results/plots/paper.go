@@ -4,269 +4,215 @@ package plots
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"html"
-	"image/color"
-	"io"
 	"math"
-	"regexp"
-	"slices"
 	"strconv"
-
-	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
-	"github.com/textpoke/textpoke/results"
+	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
-// dpi is the resolution of PNG files.
-const dpi = 200
+// Millimeter is one in points, the unit of all lengths: 72 are an inch.
+const Millimeter = 72 / 25.4
 
-// Picture is something that can be drawn on paper of this size.
-type Picture struct {
-	Width, Height vg.Length
-	Draw          func(draw.Canvas)
-	Err           error // why it cannot be drawn
+// point is a place on the paper. Heights are measured from its lower edge.
+type point struct{ x, y float64 }
+
+// box is a rectangle by its lower left and its upper right corner.
+type box struct{ x0, y0, x1, y1 float64 }
+
+func (b box) corners() []point {
+	return []point{{b.x0, b.y0}, {b.x1, b.y0}, {b.x1, b.y1}, {b.x0, b.y1}}
 }
 
-// WriteSVG draws the picture as SVG.
-func WriteSVG(w io.Writer, p Picture) error {
-	if p.Err != nil {
-		return p.Err
-	}
-	c := vgsvg.New(p.Width, p.Height)
-	p.paint(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	// Letters of these fonts are as wide as those that they were measured in.
-	_, err := w.Write(held(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))))
-	return err
+// ink is a colour as 0xRRGGBB.
+type ink uint32
+
+const (
+	black ink = 0x000000
+	white ink = 0xffffff
+	grey  ink = 0xd8d8d8
+)
+
+func (i ink) parts() (r, g, b uint32) {
+	return uint32(i) >> 16, uint32(i) >> 8 & 0xff, uint32(i) & 0xff
 }
 
-// line is a text element of the library's: its attributes, with weight and size of the
-// font, and the text.
-var line = regexp.MustCompile(`<text ([^>]*font-weight:(\w+);[^>]*font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
+// pale is the colour as it looks through six tenths of white.
+func (i ink) pale() ink {
+	r, g, b := i.parts()
+	part := func(v uint32) uint32 { return 0xff - (0xff-v)*6/10 }
+	return ink(part(r)<<16 | part(g)<<8 | part(b))
+}
 
-// held says of each line of text how wide it was measured, so that it takes that room
-// and no more where a browser has none of the fonts and takes one with wider letters.
-func held(svg []byte) []byte {
-	return line.ReplaceAllFunc(svg, func(element []byte) []byte {
-		part := line.FindSubmatch(element)
-		size, err := strconv.ParseFloat(string(part[3]), 64)
-		if err != nil {
-			return element
+// dark tells whether white letters can be read on it better than black ones.
+func (i ink) dark() bool {
+	r, g, b := i.parts()
+	return 3*r+6*g+b < 10*0x80
+}
+
+// pen is how a line is drawn; nothing but a filled area where it has no width.
+type pen struct {
+	ink   ink
+	width float64
+	dash  []float64
+}
+
+// paper is a picture that is being drawn: the elements of an SVG.
+type paper struct {
+	bytes.Buffer
+	wide, high float64
+}
+
+func newPaper(wide, high float64) *paper {
+	p := &paper{wide: wide, high: high}
+	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]spt" height="%[2]spt" viewBox="0 0 %[1]s %[2]s"`,
+		number(wide), number(high))
+	p.WriteString(` font-family="Liberation Sans,Arial,Helvetica,sans-serif">` + "\n")
+	p.fill(white, box{0, 0, wide, high}.corners())
+	return p
+}
+
+// number is a length with two digits behind the point, and none that say nothing.
+func number(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
+
+// path is lines from point to point.
+func (p *paper) path(points []point) string {
+	var b strings.Builder
+	for i, at := range points {
+		b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + number(at.x) + " " + number(p.high-at.y))
+	}
+	return b.String()
+}
+
+func (p *paper) fill(with ink, corners []point) {
+	fmt.Fprintf(p, `<path d="%sZ" fill="#%06x"/>`+"\n", p.path(corners), uint32(with))
+}
+
+// stroke draws lines, each from point to point.
+func (p *paper) stroke(with pen, lines ...[]point) {
+	var d, dash strings.Builder
+	for _, line := range lines {
+		d.WriteString(p.path(line))
+	}
+	for i, v := range with.dash {
+		dash.WriteString(map[bool]string{true: ` stroke-dasharray="`, false: ","}[i == 0] + number(v))
+	}
+	if dash.Len() > 0 {
+		dash.WriteByte('"')
+	}
+	fmt.Fprintf(p, `<path d="%s" fill="none" stroke="#%06x" stroke-width="%s"%s/>`+"\n", d.String(), uint32(with.ink),
+		number(with.width), dash.String())
+}
+
+// outline draws a closed line.
+func (p *paper) outline(with pen, corners []point) {
+	p.stroke(with, append(corners[:len(corners):len(corners)], corners[0]))
+}
+
+// ring draws a circle; a disk is one that is filled.
+func (p *paper) ring(with pen, at point, radius float64, filled bool) {
+	fill := "none"
+	if filled {
+		fill = fmt.Sprintf("#%06x", uint32(with.ink))
+	}
+	fmt.Fprintf(p, `<circle cx="%s" cy="%s" r="%s" fill="%s" stroke="#%06x" stroke-width="%s"/>`+"\n", number(at.x),
+		number(p.high-at.y), number(radius), fill, uint32(with.ink), number(with.width))
+}
+
+// style is how a line of text looks.
+type style struct {
+	size  float64 // in points
+	bold  bool
+	align alignment
+	ink   ink
+	up    bool // the line goes upwards
+	halo  bool // white around the letters, where lines may cross them
+}
+
+// alignment says where on a line of text its place is.
+type alignment float64
+
+const (
+	left   alignment = 0
+	centre alignment = 0.5
+	right  alignment = 1
+)
+
+// rise is how far the baseline is below the middle of digits and capital letters.
+func (s style) rise() float64 { return 0.36 * s.size }
+
+// write puts one line of text with its baseline at that height. The element says how wide the
+// line is in Liberation Sans, so that it takes that room where a browser takes another font.
+func (p *paper) write(s style, at point, line string) {
+	if line == "" {
+		return
+	}
+	wide := s.wide(line)
+	x, y, more := at.x, p.high-at.y, ""
+	if s.up {
+		y += wide * float64(s.align)
+		more = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, number(x), number(y))
+	} else {
+		x -= wide * float64(s.align)
+	}
+	if s.bold {
+		more += ` font-weight="bold"`
+	}
+	if s.halo {
+		more += ` stroke="#ffffff" stroke-width="2" paint-order="stroke"`
+	}
+	if s.ink != black {
+		more += fmt.Sprintf(` fill="#%06x"`, uint32(s.ink))
+	}
+	fmt.Fprintf(p, `<text textLength="%s" lengthAdjust="spacingAndGlyphs" x="%s" y="%s" font-size="%s"%s>%s</text>`+"\n",
+		number(wide), number(x), number(y), number(s.size), more, html.EscapeString(line))
+}
+
+// widths.txt has the width of characters in Liberation Sans 2.1.5, regular and bold, in units of
+// which 2048 are the size of the font. Arial and Helvetica are as wide.
+//
+//go:embed widths.txt
+var widthsText string
+
+// em is the size of a font in the units of its widths.
+const em = 2048
+
+var widths = sync.OnceValue(func() map[rune][2]float64 {
+	out := map[rune][2]float64{}
+	for line := range strings.Lines(widthsText) {
+		r, n := utf8.DecodeRuneInString(line)
+		var w [2]float64
+		if _, err := fmt.Sscanf(line[n:], ",%g,%g", &w[0], &w[1]); err != nil {
+			panic(fmt.Sprintf("plots: widths.txt: %q: %v", line, err))
 		}
-		wide := Style{Size: size, Bold: string(part[2]) == "bold"}.Wide(html.UnescapeString(string(part[4])))
-		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, wide.Points(),
-			part[1], part[4])
-	})
-}
-
-// WritePNG draws the picture as PNG.
-func WritePNG(w io.Writer, p Picture) error {
-	if p.Err != nil {
-		return p.Err
+		out[r] = w
 	}
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dpi))}
-	p.paint(draw.New(c))
-	_, err := c.WriteTo(w)
-	return err
-}
+	return out
+})
 
-func (p Picture) paint(c draw.Canvas) {
-	c.FillPolygon(color.White, Box(0, 0, p.Width, p.Height))
-	p.Draw(c)
-}
-
-// Box is the corners of a rectangle.
-func Box(x0, y0, x1, y1 vg.Length) []vg.Point {
-	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
-}
-
-// Fonts sets all text in Liberation Sans.
-var fonts = text.Plain{Fonts: font.NewCache(liberation.Collection())}
-
-// Style is how a line of text looks.
-type Style struct {
-	Size  float64 // in points
-	Bold  bool
-	Align text.XAlignment
-	Ink   color.Color // black by default
-	Up    bool        // the line goes upwards
-}
-
-// text is the style as the library wants it.
-func (s Style) text() draw.TextStyle {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(s.Size)}
-	if s.Bold {
-		f.Weight = xfont.WeightBold
+// wide is how wide a line of text is. A character without a width takes that of an m.
+func (s style) wide(line string) (out float64) {
+	for _, r := range line {
+		w, ok := widths()[r]
+		if !ok {
+			w = widths()['m']
+		}
+		if s.bold {
+			w[0] = w[1]
+		}
+		out += w[0] * s.size / em
 	}
-	ink := s.Ink
-	if ink == nil {
-		ink = color.Black
-	}
-	return draw.TextStyle{Color: ink, Font: f, XAlign: s.Align, YAlign: draw.YBottom, Handler: fonts}
+	return out
 }
 
-// Write puts one line of text with its baseline at y.
-func (s Style) Write(c draw.Canvas, x, y vg.Length, line string) {
-	t := s.text()
-	if s.Up {
-		t.Rotation = math.Pi / 2
-	}
-	c.FillText(t, vg.Point{X: x, Y: y - fonts.Extents(t.Font).Descent}, line)
-}
-
-// Wide is how wide a line of text is.
-func (s Style) Wide(line string) vg.Length { return s.text().Width(line) }
-
-// Fit is the style, its letters made smaller where the line would be wider than
-// that: down to two thirds, which can still be read.
-func (s Style) Fit(line string, wide vg.Length) Style {
-	if w := s.Wide(line); w > wide {
-		s.Size *= max(float64(wide/w), 2.0/3)
+// fit is the style, its letters made smaller where the line would be wider than that: down to
+// two thirds, which can still be read.
+func (s style) fit(line string, wide float64) style {
+	if w := s.wide(line); w > wide {
+		s.size *= max(wide/w, 2.0/3)
 	}
 	return s
-}
-
-// apply sets a library's axis up for values that go so far.
-func (a Axis) apply(to *plot.Axis, s span) {
-	if a.Names != nil {
-		to.Min, to.Max = -0.6, float64(len(a.Names))-0.4
-		to.Tick.Marker = named(a.Names)
-		to.Tick.Length = 0
-		return
-	}
-	if a.Log {
-		l := logScale{zero: s.zero, low: below(s.least), high: above(s.high)}
-		if l.high <= l.low {
-			l.high = 10 * l.low
-		}
-		to.Min, to.Max = l.low, l.high
-		if l.zero {
-			to.Min = 0
-		}
-		to.Scale, to.Tick.Marker = l, l
-		return
-	}
-	room := (s.high - s.low) * 0.06
-	if s.low >= 0 && s.low < s.high/2 {
-		s.low = 0
-	} else {
-		s.low -= room
-	}
-	s.high += room
-	if s.high <= s.low {
-		s.high = s.low + 1
-	}
-	to.Min, to.Max = s.low, s.high
-	to.Tick.Marker = plain{}
-}
-
-// round125 are the numbers that a logarithmic axis may begin and end with, times
-// a power of ten.
-var round125 = []float64{1, 2, 5, 10}
-
-// below is the greatest round number that is not above v; above the least that
-// is not below it.
-func below(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	ten := math.Pow(10, math.Floor(math.Log10(v)))
-	out := ten
-	for _, m := range round125 {
-		if m*ten <= v*(1+1e-9) {
-			out = m * ten
-		}
-	}
-	return out
-}
-
-func above(v float64) float64 {
-	low := below(v)
-	if low >= v*(1-1e-9) {
-		return low
-	}
-	ten := math.Pow(10, math.Floor(math.Log10(v)))
-	i := slices.IndexFunc(round125, func(m float64) bool { return m*ten > low*(1+1e-9) })
-	return round125[i] * ten
-}
-
-// logScale places powers of ten evenly, and zero, where it occurs, left of them.
-type logScale struct {
-	zero      bool
-	low, high float64
-}
-
-// gap is how much of the axis zero takes.
-const gap = 0.09
-
-// Normalize says where on the axis, from 0 to 1, a value is.
-func (l logScale) Normalize(_, _, v float64) float64 {
-	at := math.Log(v/l.low) / math.Log(l.high/l.low)
-	if !l.zero {
-		return at
-	}
-	if v <= 0 {
-		return 0
-	}
-	return gap + (1-gap)*max(at, 0)
-}
-
-// Ticks marks the powers of ten, and more where there are few of them.
-func (l logScale) Ticks(_, _ float64) (out []plot.Tick) {
-	if l.zero {
-		out = append(out, plot.Tick{Value: 0, Label: "0"})
-	}
-	decades := math.Log10(l.high / l.low)
-	for e := math.Floor(math.Log10(l.low)); e <= math.Ceil(math.Log10(l.high)); e++ {
-		for _, m := range []float64{1, 2, 5} {
-			v := m * math.Pow(10, e)
-			if v < l.low*0.999 || v > l.high*1.001 {
-				continue
-			}
-			t := plot.Tick{Value: v}
-			if m == 1 || decades <= 2 {
-				t.Label = results.Thousands(v)
-			}
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// plain marks round numbers.
-type plain struct{}
-
-// Ticks are the library's, with labels that can be read.
-func (plain) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = results.Thousands(ticks[i].Value)
-		}
-	}
-	return ticks
-}
-
-// named marks places with names.
-type named []string
-
-// Ticks are the names.
-func (n named) Ticks(_, _ float64) (out []plot.Tick) {
-	for i, name := range n {
-		out = append(out, plot.Tick{Value: float64(i), Label: name})
-	}
-	return out
 }

@@ -3,20 +3,17 @@
 package plots
 
 import (
-	"image/color"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"cmp"
+	"math"
+	"slices"
 )
 
 // look is how a series differs from the others: by colour, and for those who see
 // none by mark, dash and hatching.
 type look struct {
-	ink   color.Color
-	mark  draw.GlyphDrawer
-	dash  []vg.Length
+	ink   ink
+	mark  glyph
+	dash  []float64
 	hatch hatching
 }
 
@@ -24,248 +21,257 @@ type look struct {
 // differ for every kind of colour vision. Yellow is left out: it is too light for
 // lines on white.
 var looks = []look{
-	{rgb(0x0072b2), draw.CircleGlyph{}, nil, 0},
-	{rgb(0xd55e00), draw.SquareGlyph{}, []vg.Length{6, 2}, rising},
-	{rgb(0x009e73), draw.TriangleGlyph{}, []vg.Length{1.5, 1.5}, level},
-	{rgb(0xcc79a7), draw.CrossGlyph{}, []vg.Length{6, 2, 1.5, 2}, rising | falling},
-	{rgb(0xe69f00), draw.PyramidGlyph{}, []vg.Length{3, 1.5}, falling},
-	{rgb(0x56b4e9), draw.RingGlyph{}, []vg.Length{10, 3}, level | rising},
-	{rgb(0x000000), draw.PlusGlyph{}, []vg.Length{1.5, 4}, level | falling},
+	{0x0072b2, disk, nil, 0},
+	{0xd55e00, square, []float64{6, 2}, rising},
+	{0x009e73, triangle, []float64{1.5, 1.5}, level},
+	{0xcc79a7, cross, []float64{6, 2, 1.5, 2}, rising | falling},
+	{0xe69f00, pyramid, []float64{3, 1.5}, falling},
+	{0x56b4e9, ring, []float64{10, 3}, level | rising},
+	{0x000000, plus, []float64{1.5, 4}, level | falling},
 }
 
-func rgb(v uint32) color.Color { return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff} }
+func (l look) line() pen { return pen{l.ink, 1.1, l.dash} }
 
-func lookOf(i int) look { return looks[i%len(looks)] }
+// glyph is the mark of a point.
+type glyph uint8
 
-func (l look) line() draw.LineStyle {
-	return draw.LineStyle{Color: l.ink, Width: 1.1, Dashes: l.dash}
-}
+const (
+	disk glyph = iota
+	square
+	triangle
+	cross
+	pyramid
+	ring
+	plus
+)
 
-func (l look) glyph() draw.GlyphStyle {
-	return draw.GlyphStyle{Color: l.ink, Radius: 2.4, Shape: l.mark}
-}
-
-var grey = color.Gray{Y: 0xd8}
-
-// gridLines are faint lines at the labelled ticks.
-type gridLines struct{ upright, level bool }
-
-// Plot draws them.
-func (g gridLines) Plot(c draw.Canvas, p *plot.Plot) {
-	style := draw.LineStyle{Color: grey, Width: 0.4}
-	if g.upright {
-		for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
-			if x := c.X(p.X.Norm(t.Value)); t.Label != "" {
-				c.StrokeLine2(style, x, c.Min.Y, x, c.Max.Y)
-			}
-		}
+// glyph draws a mark.
+func (p *paper) glyph(l look, at point) {
+	const r = 2.4
+	with := pen{ink: l.ink, width: 0.5}
+	upright := []point{{at.x, at.y + r}, {at.x + r*math.Sqrt(3)/2, at.y - r/2}, {at.x - r*math.Sqrt(3)/2, at.y - r/2}}
+	const d = r * math.Sqrt2 / 2
+	switch l.mark {
+	case disk, ring:
+		p.ring(with, at, r, l.mark == disk)
+	case square:
+		p.outline(with, box{at.x - d, at.y - d, at.x + d, at.y + d}.corners())
+	case triangle:
+		p.outline(with, upright)
+	case pyramid:
+		p.fill(l.ink, upright)
+	case cross:
+		p.stroke(with, []point{{at.x - d, at.y - d}, {at.x + d, at.y + d}}, []point{{at.x - d, at.y + d}, {at.x + d, at.y - d}})
+	case plus:
+		p.stroke(with, []point{{at.x - r, at.y}, {at.x + r, at.y}}, []point{{at.x, at.y - r}, {at.x, at.y + r}})
 	}
-	if g.level {
-		for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-			if y := c.Y(p.Y.Norm(t.Value)); t.Label != "" {
-				c.StrokeLine2(style, c.Min.X, y, c.Max.X, y)
-			}
-		}
-	}
 }
 
-// drawn is a series in its chart: the n-th, the bar-th of those with bars.
+// drawn is a series in its chart: its bars are the bar-th of those at one place.
 type drawn struct {
 	*Series
-	n, bar, bars int
+	look look
+	fill ink // of cells
+	bar  int
 }
 
-// Plot draws the series.
-func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
-	l := lookOf(d.n)
-	at := make([]vg.Point, len(d.X))
+// draw draws the series, without the texts at points.
+func (f *frame) draw(d drawn) {
+	var line []point
 	for i := range d.X {
-		at[i] = vg.Point{X: c.X(p.X.Norm(d.X[i])), Y: c.Y(p.Y.Norm(d.Y[i]))}
-	}
-	switch d.Kind {
-	case Bars, Lying:
-		d.drawBars(c, p, l, at)
-	case Cells:
-		d.drawCells(c, p, fillOf(d.n), at)
-		return
-	case Line, Curve:
-		c.StrokeLines(l.line(), c.ClipLinesXY(at)...)
-	case Steps:
-		var stairs []vg.Point
-		for i, pt := range at {
+		at := point{f.x(d.X[i]), f.y(d.Y[i])}
+		switch d.Kind {
+		case Bars, Lying:
+			at = f.drawBar(d, at)
+			if d.Labels != nil {
+				f.nameBar(d.Kind, at, d.Labels[i])
+			}
+		case Cells:
+			f.drawCell(d, at, i)
+		case Steps:
 			if i > 0 {
-				stairs = append(stairs, vg.Point{X: pt.X, Y: at[i-1].Y})
+				line = append(line, point{at.x, line[len(line)-1].y})
 			}
-			stairs = append(stairs, pt)
 		}
-		c.StrokeLines(l.line(), c.ClipLinesXY(stairs)...)
-	}
-	for i, pt := range at {
-		if d.Kind == Line || d.Kind == Points {
-			c.DrawGlyph(l.glyph(), pt)
-		}
+		line = append(line, at)
 		if d.Low != nil {
-			x := pt.X
-			if d.Kind == Bars {
-				x += d.shift(c, p)
-			}
-			whisker(c, l, x, c.Y(p.Y.Norm(d.Low[i])), c.Y(p.Y.Norm(d.High[i])))
+			f.whisker(d.look, at.x, f.y(d.Low[i]), f.y(d.High[i]))
 		}
-		if d.Labels != nil {
-			d.label(c, p, pt, d.Labels[i])
+	}
+	if d.Kind == Line || d.Kind == Curve || d.Kind == Steps {
+		f.stroke(d.look.line(), line)
+		f.take(line)
+	}
+	for _, at := range line {
+		if d.Kind == Line || d.Kind == Points {
+			f.glyph(d.look, at)
+			f.taken = append(f.taken, box{at.x - 3, at.y - 3, at.x + 3, at.y + 3})
 		}
 	}
 }
 
-// label writes what stands at a point: above it, or right of it where bars lie.
-func (d drawn) label(c draw.Canvas, p *plot.Plot, pt vg.Point, line string) {
-	style := pointStyle
-	switch d.Kind {
-	case Lying:
-		style.Write(c, pt.X+1*vg.Millimeter, pt.Y+d.shift(c, p)-0.9*vg.Millimeter, line)
-	case Bars:
-		style.Align = text.XCenter
-		style.Write(c, pt.X+d.shift(c, p), pt.Y+0.8*vg.Millimeter, line)
-	default:
-		style.Write(c, pt.X+1.4*vg.Millimeter, pt.Y+0.8*vg.Millimeter, line)
+// take notes where a line goes.
+func (f *frame) take(line []point) {
+	for i := 1; i < len(line); i++ {
+		a, b := line[i-1], line[i]
+		n := math.Ceil(math.Hypot(b.x-a.x, b.y-a.y) / 2)
+		for k := range int(n) {
+			x, y := a.x+(b.x-a.x)*float64(k)/n, a.y+(b.y-a.y)*float64(k)/n
+			f.taken = append(f.taken, box{x - 0.5, y - 0.5, x + 0.5, y + 0.5})
+		}
 	}
+}
+
+// texts writes what stands at points, the highest first, each where it meets the least of what is there.
+func (f *frame) texts(s *Series) {
+	if s.Kind == Bars || s.Kind == Lying || s.Kind == Cells {
+		return
+	}
+	order := make([]int, len(s.Labels))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Y[b], s.Y[a]) })
+	for _, i := range order {
+		if s.Labels[i] != "" {
+			b := f.room(point{f.x(s.X[i]), f.y(s.Y[i])}, pointStyle.wide(s.Labels[i]), pointStyle.size)
+			f.said = append(f.said, b)
+			halo := pointStyle
+			halo.halo = true
+			f.write(halo, point{b.x0, b.y0 + 0.2*pointStyle.size}, s.Labels[i])
+		}
+	}
+}
+
+// room is a place for a text beside a point: above it where nothing else is there.
+func (f *frame) room(at point, wide, high float64) (best box) {
+	least := math.MaxInt
+	for _, up := range []float64{2, -high / 2, -2 - high, 5, -5 - high} {
+		for _, from := range []float64{4, -4 - wide, -wide / 2} {
+			b := box{at.x + from, at.y + up, at.x + from + wide, at.y + up + high}
+			n := meets(b, f.taken) + 100*meets(b, f.said)
+			if b.x0 < f.x0 || b.x1 > f.wide-margin/2 || b.y0 < f.y0-padding || b.y1 > f.y1+3*Millimeter {
+				n += 1000
+			}
+			if n < least {
+				best, least = b, n
+			}
+		}
+	}
+	return best
+}
+
+// meets counts the others that a box meets.
+func meets(b box, others []box) (n int) {
+	for _, o := range others {
+		if b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1 {
+			n++
+		}
+	}
+	return n
 }
 
 // whisker is an interval.
-func whisker(c draw.Canvas, l look, x, low, high vg.Length) {
-	style := draw.LineStyle{Color: l.ink, Width: 0.8}
-	const cap = 1.1 * vg.Millimeter
-	c.StrokeLine2(style, x, low, x, high)
-	c.StrokeLine2(style, x-cap, low, x+cap, low)
-	c.StrokeLine2(style, x-cap, high, x+cap, high)
+func (f *frame) whisker(l look, x, low, high float64) {
+	const cap = 1.1 * Millimeter
+	f.stroke(pen{ink: l.ink, width: 0.8}, []point{{x, low}, {x, high}}, []point{{x - cap, low}, {x + cap, low}},
+		[]point{{x - cap, high}, {x + cap, high}})
 }
 
 // barWidth is how wide bars are, as long as there are few.
-const barWidth = 5 * vg.Millimeter
+const barWidth = 5 * Millimeter
 
-// thick is how wide one bar is: those of one place fit beside each other.
-func (d drawn) thick(c draw.Canvas, p *plot.Plot) vg.Length {
-	place := c.X(p.X.Norm(1)) - c.X(p.X.Norm(0))
+// drawBar draws one up to a point, and returns the middle of its end: bars of one place stand
+// beside each other, the first one left or on top.
+func (f *frame) drawBar(d drawn, to point) point {
+	place := f.x(1) - f.x(0)
 	if d.Kind == Lying {
-		place = c.Y(p.Y.Norm(0)) - c.Y(p.Y.Norm(1))
+		place = f.y(0) - f.y(1)
 	}
-	return min(barWidth, 0.8*place/vg.Length(max(d.bars, 1)))
+	thick := min(barWidth, 0.8*place/float64(f.bars))
+	half, shift := thick/2*0.92, (float64(d.bar)-float64(f.bars-1)/2)*thick
+	if d.Kind == Lying {
+		to.y -= shift
+		f.swatch(d.look, box{f.x0, to.y - half, to.x, to.y + half})
+	} else {
+		to.x += shift
+		f.swatch(d.look, box{to.x - half, f.y0, to.x + half, to.y})
+	}
+	return to
 }
 
-// shift is how far from its place the series' bar stands: the first one left, or
-// on top.
-func (d drawn) shift(c draw.Canvas, p *plot.Plot) vg.Length {
-	off := (vg.Length(d.bar) - vg.Length(d.bars-1)/2) * d.thick(c, p)
-	if d.Kind == Lying {
-		return -off
+// nameBar writes a label at the end of a bar.
+func (f *frame) nameBar(k Mark, at point, line string) {
+	s := pointStyle
+	if k == Lying {
+		f.write(s, point{at.x + 1*Millimeter, at.y - s.rise()}, line)
+		return
 	}
-	return off
-}
-
-func (d drawn) drawBars(c draw.Canvas, p *plot.Plot, l look, at []vg.Point) {
-	half, shift := d.thick(c, p)/2*0.92, d.shift(c, p)
-	for _, pt := range at {
-		box := Box(pt.X+shift-half, c.Min.Y, pt.X+shift+half, pt.Y)
-		if d.Kind == Lying {
-			box = Box(c.Min.X, pt.Y+shift-half, pt.X, pt.Y+shift+half)
-		}
-		swatch(c, l, box)
-	}
+	s.align = centre
+	f.write(s, point{at.x, at.y + 0.8*Millimeter}, line)
 }
 
 // fills are the colours of cells: the first, which most cells have, is pale. The others are those of
 // Okabe and Ito, and three more where these run out.
-var fills = []color.Color{
-	rgb(0xf0f0f0), rgb(0xd55e00), rgb(0x0072b2), rgb(0xe69f00), rgb(0x009e73), rgb(0xcc79a7), rgb(0x56b4e9), rgb(0xf0e442),
-	rgb(0x606060), rgb(0x5e3c99), rgb(0xb8a07a), rgb(0x6b4423), rgb(0xc8c8c8),
-}
+var fills = []ink{0xf0f0f0, 0xd55e00, 0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xf0e442, 0x606060, 0x5e3c99,
+	0xb8a07a, 0x6b4423, 0xc8c8c8}
 
-func fillOf(i int) color.Color { return fills[i%len(fills)] }
-
-// Sizes of a matrix: the height of a line, and what is above and below its cells besides names.
-const (
-	cellHeight  = 4.6 * vg.Millimeter
-	aroundCells = 34 * vg.Millimeter
-)
-
-// matrix is how large a chart of cells is: every label fits its cell, every name its place.
-func (c *Chart) matrix() (wide, high vg.Length) {
-	cell, left, below := 7*vg.Millimeter, vg.Length(0), vg.Length(0)
-	for _, s := range c.Series {
-		for _, line := range s.Labels {
-			cell = max(cell, pointStyle.Wide(line)+1.6*vg.Millimeter)
+// drawCell fills the box around a point, and writes its label into it.
+func (f *frame) drawCell(d drawn, at point, i int) {
+	const rim = 0.25 * Millimeter
+	w, h := (f.x(1)-f.x(0))/2-rim, (f.y(0)-f.y(1))/2-rim
+	corners := box{at.x - w, at.y - h, at.x + w, at.y + h}.corners()
+	f.fill(d.fill, corners)
+	f.outline(pen{ink: grey, width: 0.3}, corners)
+	if d.Labels != nil {
+		s := pointStyle
+		s.align = centre
+		if d.fill.dark() {
+			s.ink = white
 		}
-	}
-	for _, name := range c.Y.Names {
-		left = max(left, smallStyle.Wide(name))
-	}
-	for _, name := range c.X.Names {
-		below = max(below, smallStyle.Wide(name))
-	}
-	wide = 2*margin + 2*axisRow + left + vg.Length(len(c.X.Names))*cell
-	return max(wide, width), aroundCells + below + vg.Length(len(c.Y.Names))*cellHeight
-}
-
-// drawCells fills the boxes around points, and writes labels into them.
-func (d drawn) drawCells(c draw.Canvas, p *plot.Plot, fill color.Color, at []vg.Point) {
-	const rim = 0.25 * vg.Millimeter
-	w := (c.X(p.X.Norm(1))-c.X(p.X.Norm(0)))/2 - rim
-	h := (c.Y(p.Y.Norm(0))-c.Y(p.Y.Norm(1)))/2 - rim
-	style := pointStyle
-	style.Align = text.XCenter
-	if r, g, b, _ := fill.RGBA(); 3*r+6*g+b < 10*0x8000 { // light ink on dark cells
-		style.Ink = color.White
-	}
-	for i, pt := range at {
-		box := Box(pt.X-w, pt.Y-h, pt.X+w, pt.Y+h)
-		c.FillPolygon(fill, box)
-		c.StrokeLines(draw.LineStyle{Color: grey, Width: 0.3}, append(box, box[0]))
-		if d.Labels != nil {
-			style.Write(c, pt.X, pt.Y-0.95*vg.Millimeter, d.Labels[i])
-		}
+		f.write(s, point{at.x, at.y - s.rise()}, d.Labels[i])
 	}
 }
 
-// legend explains the series in rows between left and right, the first one at y,
-// and returns how far down that comes.
-func (c *Chart) legend(canvas draw.Canvas, left, y, right vg.Length) vg.Length {
-	const sample, between = 9 * vg.Millimeter, 5 * vg.Millimeter
-	x, any := left, false
-	for i := range c.Series {
-		s := &c.Series[i]
+// legend explains the series in rows, the first one at y, and returns how far down that comes.
+func (c *Chart) legend(p *paper, y float64) float64 {
+	const sample, between, behind = 9 * Millimeter, 5 * Millimeter, 1.5 * Millimeter
+	x, any := margin, false
+	for i, s := range c.Series {
 		if s.Name == "" {
 			continue
 		}
-		wide := sample + 1.5*vg.Millimeter + smallStyle.Wide(s.Name)
-		if any && x+wide > right {
-			x, y = left, y-smallRow
+		wide := sample + behind + smallStyle.wide(s.Name)
+		if any && x+wide > p.wide-margin {
+			x, y = margin, y-smallRow
 		}
 		any = true
-		sampleOf(canvas, s.Kind, i, x, y+1*vg.Millimeter, sample)
-		smallStyle.Write(canvas, x+sample+1.5*vg.Millimeter, y, s.Name)
+		c.sample(p, i, point{x, y + 1*Millimeter}, sample)
+		p.write(smallStyle, point{x + sample + behind, y}, s.Name)
 		x += wide + between
 	}
 	if any {
 		y -= smallRow
 	}
-	return y + 2*vg.Millimeter
+	return y + 2*Millimeter
 }
 
-// sampleOf shows how a series looks.
-func sampleOf(c draw.Canvas, k Mark, i int, x, y, wide vg.Length) {
-	l := lookOf(i)
+// sample shows how a series looks, from a point to the right.
+func (c *Chart) sample(p *paper, i int, at point, wide float64) {
+	l, k := looks[i%len(looks)], c.Series[i].Kind
+	area := box{at.x + 2*Millimeter, at.y - 1.2*Millimeter, at.x + wide, at.y + 1.2*Millimeter}
 	switch k {
 	case Cells:
-		c.FillPolygon(fillOf(i), Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
+		p.fill(fills[i%len(fills)], area.corners())
 		return
 	case Bars, Lying:
-		swatch(c, l, Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
+		p.swatch(l, area)
 		return
 	case Line, Curve, Steps:
-		c.StrokeLine2(l.line(), x, y, x+wide, y)
+		p.stroke(l.line(), []point{at, {at.x + wide, at.y}})
 	}
 	if k == Line || k == Points {
-		c.DrawGlyph(l.glyph(), vg.Point{X: x + wide/2, Y: y})
+		p.glyph(l, point{at.x + wide/2, at.y})
 	}
 }
 
@@ -279,30 +285,29 @@ const (
 )
 
 // swatch fills a box: its colour, pale, with lines of the full colour over it.
-func swatch(c draw.Canvas, l look, box []vg.Point) {
-	r, g, b, _ := l.ink.RGBA()
-	pale := func(v uint32) uint8 { return uint8(0xff - (0xff-v>>8)*6/10) }
-	fill := color.Color(color.RGBA{pale(r), pale(g), pale(b), 0xff})
-	if l.hatch == 0 {
-		fill = l.ink
+func (p *paper) swatch(l look, b box) {
+	fill, with := l.ink, pen{ink: l.ink, width: 0.5}
+	if l.hatch != 0 {
+		fill = l.ink.pale()
 	}
-	c.FillPolygon(fill, box)
-	inside := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: box[0], Max: box[2]}}
-	style := draw.LineStyle{Color: l.ink, Width: 0.5}
-	w, h := box[2].X-box[0].X, box[2].Y-box[0].Y
-	const every = 2.2 * vg.Millimeter
-	for off := -h; l.hatch&(rising|falling) != 0 && off < w; off += every {
+	p.fill(fill, b.corners())
+	var lines [][]point
+	w, h := b.x1-b.x0, b.y1-b.y0
+	const every = 2.2 * Millimeter
+	for off := -h; off < w; off += every { // a slanted line leaves the lower edge off from the left, and ends in the box
+		from, to := max(0, -off), min(h, w-off)
 		if l.hatch&rising != 0 {
-			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[0].Y},
-				{X: box[0].X + off + h, Y: box[2].Y}})...)
+			lines = append(lines, []point{{b.x0 + off + from, b.y0 + from}, {b.x0 + off + to, b.y0 + to}})
 		}
 		if l.hatch&falling != 0 {
-			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y},
-				{X: box[0].X + off + h, Y: box[0].Y}})...)
+			lines = append(lines, []point{{b.x0 + off + from, b.y1 - from}, {b.x0 + off + to, b.y1 - to}})
 		}
 	}
 	for y := every / 3; l.hatch&level != 0 && y < h; y += every / 3 {
-		c.StrokeLine2(style, box[0].X, box[0].Y+y, box[2].X, box[0].Y+y)
+		lines = append(lines, []point{{b.x0, b.y0 + y}, {b.x1, b.y0 + y}})
 	}
-	c.StrokeLines(draw.LineStyle{Color: l.ink, Width: 0.5}, append(box, box[0]))
+	if len(lines) > 0 {
+		p.stroke(with, lines...)
+	}
+	p.outline(with, b.corners())
 }

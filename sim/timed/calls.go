@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"sort"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/textpoke/textpoke/cpus"
 )
 
@@ -270,11 +268,38 @@ func (c *calls) cold(src rand.Source) (traced, untraced uint64) {
 	return poisson(with, src), poisson(mean-with, src)
 }
 
+// poisson draws from Poisson's law: few events by the times between them, many by the rejection
+// PTRS of W. Hörmann, "The transformed rejection method for generating Poisson random variables",
+// Insurance: Mathematics and Economics 12, 1993.
 func poisson(mean float64, src rand.Source) uint64 {
 	if mean <= 0 {
 		return 0
 	}
-	return uint64(distuv.Poisson{Lambda: mean, Src: src}.Rand())
+	rng := rand.New(src)
+	if mean < 10 {
+		n := uint64(0)
+		for t := rng.ExpFloat64(); t < mean; t += rng.ExpFloat64() {
+			n++
+		}
+		return n
+	}
+	b := 0.931 + 2.53*math.Sqrt(mean)
+	a := -0.059 + 0.02483*b
+	alpha, inside := 1.1239+1.1328/(b-3.4), 0.9277-3.6224/(b-2)
+	for {
+		u, v := rng.Float64()-0.5, rng.Float64()
+		us := 0.5 - math.Abs(u)
+		k := math.Floor((2*a/us+b)*u + mean + 0.43)
+		if us >= 0.07 && v <= inside {
+			return uint64(k)
+		}
+		if k <= 0 || us < 0.013 && v > us {
+			continue
+		}
+		if lg, _ := math.Lgamma(k + 1); math.Log(v*alpha/(a/(us*us)+b)) <= k*math.Log(mean)-mean-lg {
+			return uint64(k)
+		}
+	}
 }
 
 // law is weights to draw from.
