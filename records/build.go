@@ -172,8 +172,8 @@ func (b *builder) setGroups(groups []Group) error {
 	return nil
 }
 
-// finishSome is finish for what a kernel or a compiler has made: without a record
-// it is not what it was taken for.
+// finishSome is finish for a file of a kernel or a compiler. A file without a record
+// is of another kind.
 func (b *builder) finishSome(arch string) (*Table, error) {
 	if len(b.addrs) == 0 {
 		return nil, &ParseError{File: b.file, Reason: "holds no records"}

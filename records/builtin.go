@@ -190,8 +190,8 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 // unresolved stands for an address that only the whole list tells.
 const unresolved Addr = 1
 
-// entryOffset is how far behind its symbol a record lies when all that is known
-// is the architecture: behind the first instruction of the entry on arm64
+// entryOffset is how far behind its symbol a record lies when only the
+// architecture is known: behind the first instruction of the entry on arm64
 // (mov x9, lr) and riscv64 (auipc), where landing pads are not compiled in.
 // On x86_64 it is 0 or, behind endbr64, 4, differing from function to function.
 func entryOffset(arch string) Addr {

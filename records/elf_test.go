@@ -302,7 +302,7 @@ func TestELFRelocationErrors(t *testing.T) {
 			`section ".rela.p": offset 0x0: symbol 9 is not defined in this file`},
 		{"half a relocation", object(make([]byte, 25)), Options{}, `section ".rela.p": 25 bytes, not a multiple of 24`},
 		{"image relocation type", image(rela(0x2000, 10, 1, 0)), Options{},
-			`section ".rela.dyn": address 0x2000: relocation type 10, neither relative (8) nor a 64-bit address (1)`},
+			`section ".rela.dyn": address 0x2000: relocation type 10: want relative (8) or a 64-bit address (1)`},
 		{"image relocation offset", image(rela(0x2004, 8, 1, 0)), Options{},
 			`section ".rela.dyn": address 0x2004 is not a word of __patchable_function_entries`},
 		{"image undefined symbol", image(rela(0x2000, 1, 1, 0)), Options{},

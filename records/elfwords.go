@@ -179,7 +179,7 @@ func (e *elfFile) wordValue(rel *elf.Section, what string, offset uint64, kind, 
 		}
 		return value, nil
 	}
-	return 0, e.fail(rel, "address %#x: relocation type %d, neither relative (%d) nor a 64-bit address (%d)",
+	return 0, e.fail(rel, "address %#x: relocation type %d: want relative (%d) or a 64-bit address (%d)",
 		offset, kind, e.arch.relative, e.arch.absolute)
 }
 
@@ -238,7 +238,7 @@ func (e *elfFile) layout() {
 	}
 }
 
-// alignUp rounds up to a multiple of align; what is no power of two counts as 1.
+// alignUp rounds up to a multiple of align; an align that is no power of two counts as 1.
 func alignUp(a, align uint64) uint64 {
 	if align&(align-1) != 0 {
 		return a

@@ -40,7 +40,7 @@ func (f Filter) String() string { return strings.Join(f.words, " ") }
 
 // ParseFilter reads filter expressions; each may hold several, separated by
 // blanks. They apply in order: each adds what it matches, with ! in front it
-// removes that from what is chosen so far. If the very first one removes, all
+// removes that from the chosen ones. If the very first one removes, all
 // records are chosen before it. (There the kernel removes from its empty filter,
 // which changes nothing.)
 //
@@ -210,7 +210,7 @@ func (f Filter) walk(ctx context.Context, t *Table, visit func(k, record int)) e
 	return nil
 }
 
-// plain tells whether the term is the name of a function and nothing else.
+// plain tells whether the term is just the name of a function.
 func (t *term) plain() bool {
 	return t.index == 0 && !t.byMod && !t.anyFn && t.fn.kind == globFull
 }

@@ -42,7 +42,7 @@ func parseGlob(p string) glob {
 	return glob{globFull, p}
 }
 
-// all tells whether the pattern is a star and nothing else.
+// all tells whether the pattern is just a star.
 func (g glob) all() bool {
 	return g.pattern == "" && g.kind != globFull
 }

@@ -189,8 +189,8 @@ func (r *Kernel) groups() (out []Group) {
 const minMarks = 1000
 
 // findMarks looks for the table of a kernel that names no data (without CONFIG_KALLSYMS_ALL):
-// it takes the longest run of pointers to places in text most of which hold what
-// a compiler leaves for a tracer; some lost theirs, those of weak functions.
+// it takes the longest run of pointers into text, where most of the places hold a
+// compiler's nops for a tracer; those of weak functions may have lost theirs.
 func (r *Kernel) findMarks() {
 	var best uint64
 	most, arch, code := 0, elfArches[r.k.Arch.Machine], text{r.k}
@@ -214,6 +214,6 @@ func (r *Kernel) findMarks() {
 	if most >= minMarks {
 		r.k.Add("__start_mcount_loc", best)
 		r.k.Add("__stop_mcount_loc", best+uint64(markBytes*most))
-		r.k.Note("the table of records is not named: %d entries at %#x by what they hold", most, best)
+		r.k.Note("the table of records is not named: %d entries at %#x by their contents", most, best)
 	}
 }

@@ -95,7 +95,7 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	return Read(ctx, src, f, opt)
 }
 
-// unknownSource explains that src is nothing, and what it might have meant.
+// unknownSource explains that src is no source, and suggests the nearest name.
 func unknownSource(src string, err error) error {
 	names := make([]string, len(builtins))
 	for i, b := range builtins {
@@ -179,7 +179,7 @@ func checkText(file string, head []byte) error {
 	for i, c := range head {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
 			return &ParseError{File: file, Value: fmt.Sprintf("byte 0x%02x at offset %d", c, i),
-				Reason: "neither text, ELF, a kernel image nor packed in a known way"}
+				Reason: "not text, not ELF, not a kernel image, and not packed in a known way"}
 		}
 	}
 	return nil

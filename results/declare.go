@@ -144,7 +144,7 @@ func At[R any](path string) (to func(R) reflect.Value, t reflect.Type, err error
 	for name := range strings.SplitSeq(path, ".") {
 		s, next, field, err := stepTo(t, name)
 		if err == nil && !shown && field == nil {
-			err = fmt.Errorf("a method of what is not exported: %s", name)
+			err = fmt.Errorf("a method of a field that is not exported: %s", name)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -232,8 +232,8 @@ func stepTo(t reflect.Type, name string) (step, reflect.Type, *reflect.StructFie
 	}, field.Type, &field, nil
 }
 
-// CellAt is a value as a cell of a kind holds it: numbers without their types, and texts of what has a name. It is empty
-// where there is no value, and where the text is "".
+// CellAt is a value as a cell of a kind holds it: numbers without their types, and texts of Stringers. It is empty
+// without a value, and where the text is "".
 func CellAt(v reflect.Value, kind Kind) any {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
 		if s, named := stringer(v); named && !v.IsNil() && kind == Text {

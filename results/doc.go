@@ -18,9 +18,9 @@
 // with the fewest digits that read back as the same number, objects keep the
 // order of the columns. A [RowWriter] takes rows one by one; CSV rows, and JSON
 // objects, are handed on as soon as they are added, so that a run that is cut
-// short has written what it finished.
+// short has written its finished rows.
 //
-// [FormatTable] is for reading, and leaves out what says nothing:
+// [FormatTable] is for reading, and leaves out columns that say nothing:
 //
 //   - A column that is empty in every row is not shown, and one that is a detail is
 //     shown only when it is asked for.

@@ -27,7 +27,7 @@ type Look struct {
 	// Name is the table's, which benchmarks are called after.
 	Name string
 	// Width is that of the screen, in characters; 0 where there is none, and several
-	// rows are as wide as they are.
+	// rows may have any width.
 	Width int
 	// Paint colours a cell of a column, with escape sequences; nil for no colours.
 	Paint func(column, cell string) string
@@ -156,8 +156,8 @@ func split(t Table) (constant, varying []int) {
 	return constant, varying
 }
 
-// plain is columns two blanks apart and a rule below the header: nothing that a
-// narrow terminal or a mail would have to carry for decoration.
+// plain is columns two blanks apart and a rule below the header, without decoration, for
+// narrow terminals and mails.
 func plain() table.Style {
 	return table.Style{
 		Name: "plain",
@@ -200,7 +200,7 @@ func (l Look) grid(t Table, columns []int, wrapped map[int]int) string {
 	return w.Render() + "\n"
 }
 
-// numeric tells whether a column holds numbers and nothing else.
+// numeric tells whether a column holds only numbers.
 func numeric(t Table, c int) bool {
 	for _, row := range t.Rows {
 		if _, number := row[c].Number(); !number && !row[c].IsEmpty() {
@@ -263,8 +263,8 @@ func cell(v Value) string {
 	return v.String()
 }
 
-// printable tells whether text can stand in a cell as it is: one line, and
-// nothing that would steer a terminal.
+// printable tells whether text can stand in a cell unquoted: one line, without
+// characters that steer a terminal.
 func printable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
@@ -343,8 +343,7 @@ func (l Look) lines(t Table, columns []int) string {
 	return b.String()
 }
 
-// folded breaks text into lines of so many characters, of which all but the first are
-// indented.
+// folded breaks text into lines of width characters, and indents all but the first.
 func folded(s string, width, indent int) string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {

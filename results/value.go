@@ -78,7 +78,7 @@ func refuseStringer(x any) error {
 // check refuses the floats that are not numbers.
 func (v Value) check() error {
 	if f, is := v.v.(float64); is && (math.IsNaN(f) || math.IsInf(f, 0)) {
-		return fmt.Errorf("%v is not a number: use Empty for what does not apply", f)
+		return fmt.Errorf("%v is not a number: use Empty where no value applies", f)
 	}
 	return nil
 }

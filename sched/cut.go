@@ -131,7 +131,7 @@ func Batches(n int, at func(i int) records.Addr, b Buffer) (batches int) {
 	return batches
 }
 
-// Ascending gives addresses that ascend, for patches of which only that is known: no
+// Ascending gives ascending addresses, for patches whose own addresses are not known: no
 // batch of them is closed early.
 func Ascending(i int) records.Addr { return records.Addr(i) }
 

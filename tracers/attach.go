@@ -23,7 +23,7 @@ import (
 //	EINVAL  it may change the instruction pointer of all functions
 //	EBUSY   another one may change the instruction pointer of the function
 //
-// and what a site that cannot be written ends with.
+// and the error of a site that cannot be written.
 func (c *Core) Attach(o *Ops) (Report, error) {
 	return c.do(func(x *change) error {
 		if err := errors.Join(c.known(o, o.Filter), c.known(o, o.Notrace)); err != nil {

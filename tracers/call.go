@@ -136,7 +136,7 @@ func Hit(_ records.Addr, _ *Ops, t *Task) { t.Hits++ }
 
 // Called is one callee: an ops' function, or a direct trampoline.
 type Called struct {
-	Ops    *Ops         // whose function was called, and what it was given
+	Ops    *Ops         // whose function was called, with this ops
 	Direct records.Addr // the direct trampoline, where it is one
 }
 
@@ -158,8 +158,8 @@ type FreedError struct{ What string }
 
 func (e *FreedError) Error() string { return "call through " + e.What + ", which was freed" }
 
-// Enter executes a site as it is and loads what it leads to: the literal's ops, the
-// ops behind a trampoline, or the global pair.
+// Enter executes a site and loads the ops that it leads to: the literal's, the one
+// behind a trampoline, or the global pair.
 func (c *Core) Enter(rec int) *Frame {
 	f := &Frame{c: c, rec: rec, epoch: c.epoch, regs: !c.traits.RegsEntry}
 	c.frames = append(c.frames, f)

@@ -35,7 +35,7 @@ func (r *Report) Patches() (n int) {
 	return n
 }
 
-// change is one change on its way: what it did, and how to take it back.
+// change is one change on its way, with its report and the steps that take it back.
 type change struct {
 	c *Core
 	Report
@@ -106,7 +106,7 @@ func (x *change) mark() {
 // cannot be written on the way back leaves the tracer dead, and the error says so.
 func (x *change) takeBack(to int) error {
 	if x.c.dead {
-		return nil // the kernel's way: everything stays as it is
+		return nil // as in the kernel: no step is taken back
 	}
 	x.mark()
 	var failed []error

@@ -95,7 +95,7 @@ type Config struct {
 	Policy  Policy
 	Release Release
 
-	// ForceList lets ftrace_caller call nothing but the list function
+	// ForceList lets ftrace_caller call only the list function
 	// (FTRACE_FORCE_LIST_FUNC, include/linux/ftrace.h).
 	ForceList bool
 
@@ -215,7 +215,7 @@ func (c *Core) Traits() isa.Traits { return c.traits }
 func (c *Core) Flags(rec int) Flags { return c.flags[rec] }
 
 // Users are the attached ops that trace a record, the last one counted last. The
-// caller leaves the slice as it is.
+// caller must not change the slice.
 func (c *Core) Users(rec int) []*Ops { return c.users[rec] }
 
 // Text is what a record's site holds.
@@ -286,14 +286,14 @@ func (c *Core) pair(f *Func, passed *Ops) {
 	}
 }
 
-// global is the one function that sites share which do not name their ops: what
-// it is to be, and what is patched into ftrace_caller.
+// global is the one function of all sites that do not name their ops: the wanted one, and the
+// one that is patched into ftrace_caller.
 type global struct {
 	wanted  *Func // ftrace_trace_function
 	op      *Ops  // set_function_trace_op: for the wanted function; nil is the end of the list
-	saved   *Func // saved_ftrace_func: what it was at the last update pass
-	patched *Func // what ftrace_caller calls (save_func of update_ftrace_func)
-	passed  *Ops  // function_trace_op: what ftrace_caller passes
+	saved   *Func // saved_ftrace_func: the one of the last update pass
+	patched *Func // that ftrace_caller calls (save_func of update_ftrace_func)
+	passed  *Ops  // function_trace_op: that ftrace_caller passes
 }
 
 // Global is what ftrace_caller calls where sites have no literal, and the ops

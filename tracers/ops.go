@@ -254,7 +254,7 @@ func (e *Error) at(a records.Addr) *Error {
 	return e
 }
 
-// Error makes an Errno an error by itself: what a store into text may fail with.
+// Error makes an Errno an error, for stores into text that fail.
 func (e Errno) Error() string { return "-" + e.String() }
 
 // UnmarshalText finds an error number by its name; "0" is success.

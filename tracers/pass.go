@@ -138,8 +138,8 @@ func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
 	return nil
 }
 
-// ends are what a site must hold before a change and what it holds after it. New
-// and current targets are worked out before the flags change, the literal after.
+// ends are the texts of a site before a change and after it. New and current targets are
+// worked out before the flags change, the literal after.
 func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err error) {
 	from, then = c.nop(rec), c.nop(rec)
 	if d != MakeNop {
@@ -247,7 +247,7 @@ func (c *Core) writeAll(patches []Patch) (done int, err error) {
 	return len(patches), nil
 }
 
-// compare compares a site with what it must hold.
+// compare compares a site with the text that it must hold.
 func (c *Core) compare(q *Patch) error {
 	now := &c.text[q.Record]
 	if now.Text == q.From.Text {

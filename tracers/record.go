@@ -11,7 +11,7 @@ import (
 
 // Flags are a record's state and, in the low bits, how many ops want it called
 // (struct dyn_ftrace.flags, include/linux/ftrace.h, Linux 6.6 and later). Pairs
-// are what is wanted and, with En, what the text has.
+// are the wanted state and, with En, that of the text.
 type Flags uint64
 
 // The flags of a record.
@@ -88,10 +88,10 @@ var decisionNames = [...]string{"ignore", "make call", "modify call", "make nop"
 
 func (d Decision) String() string { return decisionNames[d] }
 
-// Decide says what an update does to a record with these flags, and what they
-// are afterwards. enable is false where everything is switched off at once,
-// for every ops (kernel.ftrace_enabled=0). It is ftrace_check_record
-// (kernel/trace/ftrace.c, Linux 7.1).
+// Decide returns the update of a record with these flags, and its flags afterwards.
+// enable is false where everything is switched off at once, for every ops
+// (kernel.ftrace_enabled=0). It is ftrace_check_record (kernel/trace/ftrace.c,
+// Linux 7.1).
 func Decide(f Flags, enable bool) (Decision, Flags) {
 	if f.has(Disabled) && !f.has(Enabled) {
 		return Ignore, f // skip_record
@@ -163,8 +163,8 @@ func (t Targets) New(f Flags) (to records.Addr, ok bool) {
 	return t.choose(f.has(Direct) && f.Count() == 1, f.has(Tramp), f.has(Regs))
 }
 
-// Current is what the site calls now (ftrace_get_addr_curr), by what the flags say
-// the text has.
+// Current is the target that the site calls now (ftrace_get_addr_curr), by the flags of
+// the text.
 func (t Targets) Current(f Flags) (to records.Addr, ok bool) {
 	return t.choose(f.has(DirectEn), f.has(TrampEn), f.has(RegsEn))
 }
@@ -190,8 +190,8 @@ func (t Targets) choose(direct, tramp, regs bool) (records.Addr, bool) {
 
 // TrampolineNow is the ops whose trampoline an enabled site calls
 // (ftrace_find_tramp_ops_curr), nil if there is none. An ops that is being removed
-// comes first, by what it traced; one that is being added has not got to its sites
-// yet; one that is being modified is judged by what it traced before.
+// comes first, by its old functions; one that is being added has not got to its sites
+// yet; one that is being modified counts with its old functions.
 func TrampolineNow(rec int, removed *Ops, list []*Ops) *Ops {
 	if removed != nil && removed.old != nil && removed.old.has(rec) {
 		return removed

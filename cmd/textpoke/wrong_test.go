@@ -116,7 +116,7 @@ var wrong = []struct{ line, want string }{
 	{"plan --records @", `a directory, not a file of records`},
 	{"plan --records @/empty", `empty: empty`},
 	{"plan --records @/truncated.gz", `cut short`},
-	{"plan --records @/junk", `neither text, ELF, a kernel image nor packed in a known way`},
+	{"plan --records @/junk", `not text, not ELF, not a kernel image, and not packed in a known way`},
 	{"plan --records @/duplicate.csv", `duplicate.csv:3: address "0xffffffff81000010": already on line 2`},
 	{"run --records @/header.csv", `header.csv`},
 	{"plan --records @/functions", `kallsyms`},

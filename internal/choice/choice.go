@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package choice declares what can be chosen in a request, each choice once: its name, what it means, its unit, its
-// default, its values, and whether they name files. Flags, JSON, completion, help and validation are made of the
-// declaration.
+// Package choice declares the choices of a request, each once: its name, its meaning, its unit, its default, its
+// values, and whether they name files. Flags, JSON, completion, help and validation are made of the declaration.
 //
-// A [Spec] is what is known of a choice without its type, a [Kind] is how values of a type are written, and a
-// [Field] is a choice with the variable that holds what was chosen. Package axis binds choices to combinations,
-// of which there are as many as lists multiply to.
+// A [Spec] describes a choice without its type, a [Kind] says how values of a type are written, and a [Field] is a
+// choice with the variable that holds its value. Package axis binds choices to the combinations that their lists
+// multiply to.
 //
 // Nothing here spells flags. An [Error] names choices, and its printer says how names look.
 package choice
@@ -78,15 +77,15 @@ func AnyFile(string) bool { return true }
 // Choices are texts for some choices, by name. A choice that is not there was left open.
 type Choices map[string][]string
 
-// Request is what is to be done: a command or an experiment, and what was chosen. Flags, JSON, the description of a
-// run in a queue and the manifest of a directory all hold the same value.
+// Request is a command or an experiment, with its choices. Flags, JSON, the description of a run in a queue and the
+// manifest of a directory all hold the same value.
 type Request struct {
 	Name   string  `json:"name"`
 	Config Choices `json:"config,omitempty"`
 }
 
-// ParseArgs reads the words of a command line of which the first is the program's name: --NAME=TEXT, or --NAME and TEXT,
-// for each text of each choice. A choice without a text is on.
+// ParseArgs reads the words of a command line, behind the program's name: --NAME=TEXT, or --NAME and TEXT, for each
+// text of each choice. A choice without a text is on.
 func ParseArgs(args []string) Request {
 	var words []string
 	config := Choices{}
@@ -120,7 +119,7 @@ func (r Request) Without(names ...string) Request {
 // Has tells whether a choice was made.
 func (r Request) Has(name string) bool { return r.Config[name] != nil }
 
-// Fill sets fields to what was chosen, and returns the choices that are of no field. A name may be spelled as in JSON.
+// Fill sets fields to their choices, and returns the choices without a field. A name may be spelled as in JSON.
 func (c Choices) Fill(fields []*Field) (rest Choices, err error) {
 	rest = maps.Clone(c)
 	for _, f := range fields {
@@ -141,8 +140,8 @@ func (c Choices) Fill(fields []*Field) (rest Choices, err error) {
 // Name is the name of a choice in an error.
 type Name string
 
-// Error is what is wrong with choices. Its text names them as they are declared; [Spell] names them as those know
-// them who have made the choices.
+// Error is an error in choices. Its text names them by their declared names; [Spell] names them as the user has
+// written them.
 type Error struct {
 	format string
 	args   []any
@@ -151,7 +150,7 @@ type Error struct {
 // Errorf makes an error as fmt.Errorf does. The arguments that are a [Name] can be spelled.
 func Errorf(format string, args ...any) error { return &Error{format, args} }
 
-// Error is the text with names as they are declared.
+// Error is the text with the declared names.
 func (e *Error) Error() string { return e.spelled(func(name string) string { return name }) }
 
 // Unwrap are the errors among the arguments.

@@ -148,7 +148,7 @@ func List[T any](to *[]T, name, preset, doc string, k Kind[T]) *Field {
 	return f
 }
 
-// Strings makes a field of texts, each of which adds one. The first text takes the place of the default.
+// Strings makes a field of texts. Each text adds one; the first takes the place of the default.
 func Strings(to *[]string, name, typ, preset, doc string, namesFile func(string) bool) *Field {
 	given := false // a text, and not only the default
 	return &Field{

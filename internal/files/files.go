@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files writes the files that a request names, and harms nothing that stands under a name already.
+// Package files writes the files that a request names, without harm to a file that has the name already.
 //
 // A regular file is replaced at the end, complete or not at all, and keeps its mode and its owner. A link is followed.
-// Devices, pipes and sockets are written to as they are.
+// Devices, pipes and sockets are written to directly.
 package files
 
 import (

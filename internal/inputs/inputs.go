@@ -32,7 +32,7 @@ func Place(name string) string {
 	if copies == nil {
 		return name
 	}
-	return copies[name] // "" is nowhere: a worker reads nothing else
+	return copies[name] // "" is nowhere: a worker reads only these
 }
 
 // Elsewhere says where the files of a request are, by name, until back is called. Others who
@@ -100,7 +100,7 @@ func openPipe(ctx context.Context, place string) (*File, error) {
 		return follow(ctx, o.f, o.err)
 	case <-ctx.Done():
 	}
-	if w, err := os.OpenFile(place, os.O_RDWR, 0); err == nil { // which waits for nobody (fifo(7))
+	if w, err := os.OpenFile(place, os.O_RDWR, 0); err == nil { // which does not wait for another process (fifo(7))
 		if o := <-done; o.err == nil {
 			o.f.Close()
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandbox forbids this process what sandboxes forbid, for tests of what it then says.
+// Package sandbox forbids this process the system calls that sandboxes forbid, so that tests see its errors then.
 package sandbox
 
 import (

@@ -263,7 +263,7 @@ func Wrong(file string, line int, column, value, reason string) error {
 // shown is how many bytes of a wrong value an error shows.
 const shown = 60
 
-// clip cuts a value to what an error shows.
+// clip cuts a value to the length that an error shows.
 func clip(s string) string {
 	if len(s) > shown {
 		return s[:shown] + "..."

@@ -74,7 +74,7 @@ func NotOneOf(name string, valid []string) error {
 	return fmt.Errorf("not one of %s%s", all, Hint(name, valid))
 }
 
-// Number is the number of a name among the valid ones; what is what they are names of.
+// Number is the number of a name among the valid ones. An error calls the name a what.
 func Number[T ~uint8](what, name string, valid []string) (T, error) {
 	if i := slices.Index(valid, name); i >= 0 {
 		return T(i), nil

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit tells which known defects of code patching a kernel's image has: by what its
-// code calls and touches, and by executing it, never by its release. Each rule belongs to a
-// case of the museum or to a finding, and goes by its name.
+// Package audit tells which known defects of code patching a kernel's image has. It looks at
+// the calls and accesses of the code, and executes some of it; the release decides nothing.
+// Each rule belongs to a case of the museum or to a finding, and has its name.
 package audit
 
 import (

@@ -50,8 +50,8 @@ func (b *builder) configurations() (all []fragment, err error) {
 	return all, nil
 }
 
-// configure writes the configuration. What a release does not know of our own fragments is left
-// out and told; what somebody asked for must be had.
+// configure writes the configuration. It leaves out, and tells, options of our own fragments
+// that the release does not know. Options of the request that it does not know are an error.
 func (b *builder) configure(ctx context.Context) error {
 	var all []byte
 	for _, p := range b.parts {

@@ -8,10 +8,10 @@
 //	patches.go  the patches in it, taken out and put in
 //	config.go   the configuration, of fragments
 //	tools.go    the programs that must be there, and Debian's packages of them
-//	make.go     the build, and what went wrong in it
+//	make.go     the build, and its errors
 //	build.go    all of it, and the manifest
 //
 // Source and objects stay in the folder, so that the next build compiles only what a patch changes.
 // User, host, time and number of a build are fixed (KBUILD_BUILD_USER and its like,
-// Documentation/kbuild/reproducible-builds.rst): what is the same is built the same.
+// Documentation/kbuild/reproducible-builds.rst): the same input gives the same kernel.
 package build

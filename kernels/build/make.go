@@ -21,15 +21,15 @@ func (b *builder) make(ctx context.Context, args ...string) error {
 	return b.run(ctx, b.Out, "make", args...)
 }
 
-// fixed makes a build depend on nothing but its input. That pahole writes type information in one
-// thread then is the price.
+// fixed makes a build depend on its input alone. The price: pahole writes type information in one
+// thread.
 var fixed = []string{"KBUILD_BUILD_USER=textpoke", "KBUILD_BUILD_HOST=textpoke", "KBUILD_BUILD_VERSION=1",
 	"KBUILD_BUILD_TIMESTAMP=1970-01-01", "LC_ALL=C", "TZ=UTC"}
 
 // killDelay is how long a program that is told to stop may take before it is killed.
 const killDelay = 10 * time.Second
 
-// run runs a program in a folder. What it prints goes to the log, and what went wrong into the error.
+// run runs a program in a folder. Its output goes to the log, and the end of it into the error.
 func (b *builder) run(ctx context.Context, dir, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir

@@ -12,7 +12,7 @@ import (
 	"regexp"
 )
 
-// patch changes the source to what it is with the patches that are asked for. Those that are in it
+// patch puts the requested patches into the source, and takes others out. Those that are in it
 // already and come first stay, so that make finds no file newer than its object without need.
 func (b *builder) patch(ctx context.Context) error {
 	in, err := filepath.Glob(b.path("patches/*.patch")) // in their order, by their numbers

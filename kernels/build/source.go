@@ -35,7 +35,7 @@ func (b *builder) unpack(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(tree, "Kconfig")); err != nil {
 		return fmt.Errorf("source %s: no kernel's source: it has no Kconfig", b.Config.Source)
 	}
-	// What an interrupted build left without a name is not trusted.
+	// A tree without a name is of an interrupted build, and is not trusted.
 	if err := errors.Join(os.RemoveAll(b.path("source")), os.Rename(tree, b.path("source"))); err != nil {
 		return fmt.Errorf("source %s: %w", b.Config.Source, err)
 	}

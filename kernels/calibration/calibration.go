@@ -31,7 +31,7 @@ type Basis string
 // The ways.
 const (
 	Published Basis = "published" // stands in the source like this
-	Derived   Basis = "derived"   // computed from what stands in the source
+	Derived   Basis = "derived"   // computed from numbers of the source
 	Measured  Basis = "measured"  // by textpoke calibrate, on the machine itself
 	Assumed   Basis = "assumed"   // an order of magnitude; no measurement on that machine is known
 )
@@ -102,7 +102,7 @@ func builtin(name string) *Calibration {
 	return nil
 }
 
-// Clone is a copy that shares nothing that can change.
+// Clone is a deep copy.
 func (c *Calibration) Clone() *Calibration {
 	d := *c
 	d.Entries = slices.Clone(c.Entries)

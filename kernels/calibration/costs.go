@@ -32,8 +32,8 @@ type Costs struct {
 	Answer     float64 `cost:"answer,ns" doc:"from the target's answer until the sender sees it"`
 	StopWake   float64 `cost:"stop_wake,ns" doc:"a CPU's stopper gets to run, for stop_machine"`
 
-	// What the patcher does at one site, stores apart, and in a batch.
-	Verify       float64 `cost:"verify,ns" doc:"compare one site with what is expected"`
+	// The patcher's steps at one site, and in a batch.
+	Verify       float64 `cost:"verify,ns" doc:"compare one site with the text that it must hold"`
 	Publish      float64 `cost:"publish,ns" doc:"put one patch into the batch that handlers search"`
 	Store        float64 `cost:"store,ns" doc:"one store to text, with its mapping and cache maintenance"`
 	StoreLiteral float64 `cost:"store_literal,ns" doc:"one store to a site's literal"`
@@ -62,7 +62,7 @@ type Costs struct {
 	Away          float64 `cost:"away,ns" doc:"mean time that a preempted task waits"`
 	Migration     float64 `cost:"migration,ns" doc:"what a task loses that goes on on another CPU"`
 
-	// What runs on the machine. An isolated CPU enters the kernel Entries times a second and stays for
+	// The load of the machine. An isolated CPU enters the kernel Entries times a second and stays for
 	// KernelStretch on average.
 	Calls         float64 `cost:"calls,per_s" doc:"calls of traced functions on a busy CPU"`
 	Skew          float64 `cost:"skew,number" doc:"exponent of Zipf's law over the functions called"`
@@ -116,8 +116,8 @@ func ByName(name string) *Quantity {
 	return &Quantities[i]
 }
 
-// Range is what has been published about a cost, on whatever machines: what is
-// said when somebody asks for it and names no calibration.
+// Range is the range of a cost in publications, on any machines. Answers have it if a
+// request names no calibration.
 type Range struct {
 	Name    string   `col:"cost"`
 	Low     float64  `col:"low_ns"`

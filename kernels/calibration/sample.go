@@ -8,13 +8,12 @@ import (
 	"slices"
 )
 
-// Unsure is by which factor, either way, a quantity may be off that is assumed and
-// of which its file says no more.
+// Unsure is the factor by which an assumed quantity without an interval may be off,
+// either way.
 const Unsure = 4
 
-// Interval is where the quantity lies: what its source says. Where that says
-// nothing, what is assumed may be off by a factor of Unsure, and all else is what
-// it is.
+// Interval is where the quantity lies. It is the source's interval. Without one, an
+// assumed quantity may be off by a factor of Unsure, and any other is exact.
 func (e Entry) Interval() (low, high float64) {
 	switch {
 	case e.Bounded():
@@ -46,8 +45,8 @@ func (c *Calibration) At(end End) *Calibration {
 	return out
 }
 
-// Elsewhere is the entry where it is taken over for another machine: assumed, and as
-// wide at least as what is assumed and has no interval.
+// Elsewhere is the entry where it is taken over for another machine: assumed, and at
+// least as wide as an assumed one without an interval.
 func (e Entry) Elsewhere() Entry {
 	if e.Basis == Assumed {
 		return e
@@ -165,8 +164,8 @@ func Spreads(entries []Entry, seed uint64, samples, figures int, at func(values,
 // streamSamples keeps the samples apart from other draws with the same seed.
 const streamSamples = 0x72616e6765
 
-// ends are the order statistics between which Within of the samples lie; what is
-// likely lies between them too.
+// ends are the order statistics between which Within of the samples lie, and the likely
+// value too.
 func ends(drawn []float64, likely float64) (low, high float64) {
 	if len(drawn) == 0 {
 		return likely, likely

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claims holds what this project says of the kernel's source, so that the source
-// can be asked. claims.txt is a table: a statement, the releases that it is about, a file
-// and a function, what must stand there and what must not. Documents, tables and cases
-// cite a claim as claim:NAME.
+// Package claims holds this project's statements about the kernel's source, so that a test
+// can compare them with it. claims.txt is a table: a statement, the releases that it is
+// about, a file and a function, and the texts that must and must not stand there.
+// Documents, tables and cases cite a claim as claim:NAME.
 //
 // There is no code but the test that reads the table against a source tree:
 //

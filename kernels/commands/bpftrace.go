@@ -32,7 +32,7 @@ var (
 	predicate = regexp.MustCompile(`(?s)\s/.*$`)
 )
 
-// bpftrace reads the probes of a program: what stands before each pair of braces that is within no other.
+// bpftrace reads the probes of a program: the text before each outermost pair of braces.
 func (c *course) bpftrace(text string) error {
 	text = bpftraceOther.ReplaceAllString(text, " ")
 	depth, from, probes := 0, 0, 0

@@ -10,5 +10,5 @@
 //	tetragon.go  a TracingPolicy (Tetragon 1.2)
 //	modules.go   modprobe, insmod, and lists of modules
 //
-// Options that change no text are read and left out. What is not understood is named in [ledger.Course.Unknown].
+// Options that change no text are read and left out. [ledger.Course.Unknown] names the parts that are not understood.
 package commands

@@ -79,7 +79,7 @@ func (c *course) software(name string) {
 }
 
 var (
-	// Braces group events, and what stands between slashes are terms of a PMU.
+	// Braces group events; terms of a PMU stand between slashes.
 	perfEvent = regexp.MustCompile(`[^,{}/]+(?:/[^/]*/[^,{}/]*)?`)
 	modifiers = regexp.MustCompile(`^[a-zA-Z]{0,3}$`)
 	probe     = regexp.MustCompile(`^probe:(\w+?)(?:__return)?(?:_\d+)?(?::\w*)?$`)
@@ -118,7 +118,7 @@ func (c *course) installed(command string, o perfOptions) {
 	}
 }
 
-// perfTrace is perf trace: all system calls, unless -e names nothing but trace events.
+// perfTrace is perf trace: all system calls, unless -e names only trace events.
 func (c *course) perfTrace(o perfOptions) {
 	named := perfEvent.FindAllString(strings.Join(o["event"], ","), -1)
 	events := slices.DeleteFunc(slices.Clone(named), func(e string) bool { return !strings.Contains(e, ":") })

@@ -15,7 +15,7 @@ import (
 //go:embed columns.txt
 var declared string
 
-// Row is a recording and what it shows.
+// Row is a recording and its result.
 type Row struct {
 	*record.Recording
 	*Result

@@ -151,7 +151,7 @@ func TestRefuses(t *testing.T) {
 			i := find(t, r, record.Answer, 0)
 			r.Steps = slices.Insert(r.Steps, i+1, r.Steps[i])
 			return i + 1
-		}, "it answers a round that nobody has sent, or twice"},
+		}, "it answers a round that was not sent, or answers twice"},
 		"acts as nothing": {x86, func(t *testing.T, r *record.Recording) int {
 			i := find(t, r, record.Leave, 0)
 			r.Steps[i].At++

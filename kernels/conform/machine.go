@@ -44,7 +44,7 @@ type machine struct {
 	standsSeen  bool               // who stands still is recorded
 	trapped     map[int][]*handler // by CPU: those that have not returned
 	begun       map[int][]string   // by CPU: the functions that have begun and not returned
-	text        map[uint64]byte    // of the kernel itself: what was stored
+	text        map[uint64]byte    // of the kernel itself: the stored bytes
 	found       map[string]int     // where handlers find a batch: stores since it was published there
 	breakpoints map[uint64]*breakpoint
 	going       map[uint64]*breakpoint // those that are being replaced
@@ -144,7 +144,7 @@ func (m *machine) step(i int, s *record.Step) {
 	}
 }
 
-// move is a task that goes on on another CPU with what it has begun.
+// move notes that a task has moved to another CPU, with its round and its breakpoints.
 func (m *machine) move(s *record.Step) {
 	from := s.From()
 	if r := m.rounds[from]; r != nil {
@@ -282,7 +282,7 @@ func (m *machine) answer(i int, s *record.Step) {
 			return
 		}
 	}
-	m.misfit(i, "it answers a round that nobody has sent, or twice")
+	m.misfit(i, "it answers a round that was not sent, or answers twice")
 }
 
 // goesOn is the sender of a round that waits no more. Where sites are no words it is on_each_cpu's, which answers

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package emulate executes functions of an x86-64 kernel's image, instruction by
-// instruction, on a memory of its own: what the image holds, zeros elsewhere, and what was
-// stored. Hooks stand in for functions that reach beyond the code, such as those that
-// interrupt other CPUs. An instruction that it does not know ends the call with an error;
-// nothing is guessed.
+// instruction, on a memory of its own: the image's bytes, zeros elsewhere, and its own
+// stores. Hooks stand in for functions that reach beyond the code, such as those that
+// interrupt other CPUs. An instruction that it does not know ends the call with an error:
+// it guesses nothing.
 //
 // It knows the instructions that compilers make of integer code, and no others: no floating
 // point, no string instructions, no system registers. Segment gs begins at 0. There is one
@@ -45,7 +45,7 @@ const (
 	returned     = 0x7fff_ffff_f000 // where a call of ours returns to
 )
 
-// New makes a machine of what an image holds from an address on.
+// New makes a machine of an image's bytes; image returns those from an address on.
 func New(image func(addr uint64) []byte) *Machine {
 	return &Machine{Hooks: map[uint64]func(*Machine){}, Steps: defaultSteps, image: image,
 		pages: map[uint64]*[pageBytes]byte{}, decoded: map[uint64]x86asm.Inst{}, heap: heapBase}
@@ -134,7 +134,7 @@ func (m *Machine) Call(fn uint64, args ...uint64) (uint64, error) {
 // longest is how many bytes an instruction has, at most.
 const longest = 15
 
-// endbr64 is a nop of which the decoder does not know.
+// endbr64 is a nop that the decoder does not know.
 const endbr64 = 0xfa1e0ff3
 
 // step executes one instruction.

@@ -70,7 +70,7 @@ func Names() (names []string) {
 // module is a file in an action.
 const module = "MODULE"
 
-// Read reads a schedule: headers, an empty line, steps. What follows a # is for people: the next step's note.
+// Read reads a schedule: headers, an empty line, steps. Text behind a # is a note for people, about the next step.
 func Read(file, text string) (*Case, error) {
 	c := &Case{}
 	headers := map[string]func(string) error{
@@ -107,12 +107,12 @@ func Read(file, text string) (*Case, error) {
 	}
 	c.Modules = strings.Count(c.Action, module)
 	if c.Name == "" || c.Action == "" || c.CPUs < 2 || len(c.Steps) == 0 || c.Steps[len(c.Steps)-1].kind != letGo {
-		return nil, fmt.Errorf("%s: want a name, an action, 2 CPUs or more, and steps of which the last is %q", file, "go")
+		return nil, fmt.Errorf("%s: want a name, an action, 2 CPUs or more, and steps that end with %q", file, "go")
 	}
 	return c, nil
 }
 
-// keep is a header that is kept as it is.
+// keep is a header whose text is kept.
 func keep(to *string) func(string) error {
 	return func(s string) error { *to = s; return nil }
 }

@@ -35,7 +35,7 @@ func TestReadRefuses(t *testing.T) {
 		{"cpus: 2", "cpus: two", `a.schedule:3: "cpus: two"`},
 		{"cpus: 2", "cpus: 1", "2 CPUs or more"},
 		{"cpus: 2", "cpus: 2\nsince: new", `release "new": want one such as 6.3`},
-		{"go\n", "", `the last is "go"`},
+		{"go\n", "", `end with "go"`},
 		{"go\n", "go on\n", `"on": not understood`},
 		{"all to", "everyone to", `a.schedule:5: "everyone to`},
 		{"all to f|g", "cpu x to f", "want the number of a CPU"},

@@ -69,13 +69,13 @@ var tests = map[string]test{
 		w, err := m.Word(cpu, m.slot)
 		return w>>32 != 0, err
 	}},
-	// A pointer is not NULL; the second word of what it points to is slot from here on.
+	// A pointer is not NULL; the second word behind it is slot from here on.
 	"points": {"variable", func(m *machine, cpu int, name string) (bool, error) {
 		w, err := m.variable(cpu, name)
 		m.slot = w + entrySize
 		return w != 0, err
 	}},
-	// Somebody waits for a mutex, in its list or spinning.
+	// A task waits for a mutex, in its list or spinning.
 	"waited-for": {"mutex", (*machine).waitedFor},
 	// The site holds no breakpoint.
 	"clear": {"", func(m *machine, cpu int, _ string) (bool, error) { b, err := m.breakpoint(cpu, m.site); return !b, err }},
@@ -179,8 +179,8 @@ func (m *machine) calledFrom(cpu int, caller string) (bool, error) {
 	return ok && f.Name == caller, nil
 }
 
-// waitedFor reads struct mutex (include/linux/mutex_types.h, Linux 7.2): the owner, of which the lowest bit says that
-// somebody waits, and behind it a lock and the queue of those who spin.
+// waitedFor reads struct mutex (include/linux/mutex_types.h, Linux 7.2): the owner, whose lowest bit says that a task
+// waits, and behind it a lock and the queue of tasks that spin.
 func (m *machine) waitedFor(cpu int, mutex string) (bool, error) {
 	at, err := symbol(m.image, []string{mutex})
 	if err != nil {

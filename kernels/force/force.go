@@ -69,8 +69,8 @@ const afterwards = 10 * time.Second
 // errEnough ends a machine that has shown what it was booted for.
 var errEnough = errors.New("enough was seen")
 
-// Run boots the kernel and forces the case on it, once. Errors are about the request, the image or the emulator; what the
-// kernel does, and a step that cannot be forced, is the row's outcome.
+// Run boots the kernel and forces the case on it, once. Errors are about the request, the image or the emulator. The
+// row's outcome tells how the kernel fared, or the step that could not be forced.
 func Run(ctx context.Context, c Config) (*Row, error) {
 	if c.Tell == nil {
 		c.Tell = func(string) {}

@@ -12,7 +12,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
-// machine is a booted kernel that stands still, and what its schedule has found out.
+// machine is a booted kernel that stands still, with the addresses that its schedule has found.
 type machine struct {
 	*gdb.Client
 	image *image.Kernel
@@ -232,7 +232,7 @@ func (h *hold) answer() (err error) {
 
 // lastRead has a CPU that stands at the entry of a function read the large page's entry, and stops it before it reads the
 // table's. The compiler decides how often the first is read: the CPU carries the function out once to count, and gets
-// back the registers that it had; all that the function does is read.
+// back the registers that it had: the function only reads.
 func (m *machine) lastRead(ctx context.Context, st *Step) (err error) {
 	before, err := m.Registers(st.who)
 	if err != nil {

@@ -31,7 +31,7 @@ type Step struct {
 	kind    kind
 	who     int      // the CPU that runs, or everybody
 	answers int      // the CPU that stands still but for its interrupts; everybody for none
-	place   []string // functions of which the kernel has one: the one's entry
+	place   []string // names of a function; the place is the entry of the first one that the kernel has
 	access  string   // or an access: to a page table, or to a variable, which the place names then
 	when    []condition
 	unless  []condition // where these hold meanwhile, the place will not be reached

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// What an entry of x86_64's page tables says (arch/x86/include/asm/pgtable_types.h, Linux 7.2).
+// Bits of an entry of x86_64's page tables (arch/x86/include/asm/pgtable_types.h, Linux 7.2).
 const (
 	present   = 1 << 0
 	writeBit  = 1 << 1

@@ -147,7 +147,7 @@ func (c *Client) Word(cpu int, at uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// Write writes bytes where a CPU sees them, also to what the CPU itself may not write.
+// Write writes bytes where a CPU sees them, also to memory that is read-only for the CPU.
 func (c *Client) Write(cpu int, at uint64, b []byte) error {
 	if err := c.look(cpu); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *Client) Registers(cpu int) (Registers, error) {
 	if err != nil {
 		return Registers{}, err
 	}
-	// What a server cannot tell is xx, behind those that are known here.
+	// Registers that a server cannot tell are xx; they come behind those of the layout.
 	raw, err := hex.DecodeString(strings.ReplaceAll(answer, "x", "0"))
 	if err != nil || len(raw) < 8*len(c.layout.names) {
 		return Registers{}, fmt.Errorf("gdb server: g: %d digits: want %d registers", len(answer), len(c.layout.names))
@@ -263,7 +263,7 @@ func (c *Client) Wait() (Stop, error) {
 	return stop, err
 }
 
-// readStop reads T, a signal, and pairs of which one names the thread.
+// readStop reads T, a signal, and pairs; one of them names the thread.
 func readStop(answer string) (Stop, error) {
 	bad := fmt.Errorf("gdb server: %q: no CPU has stopped", answer)
 	if len(answer) < 3 || answer[0] != 'T' {
@@ -341,7 +341,7 @@ func (c *Client) receive(asked string) (string, error) {
 	return text, c.failed(asked, err)
 }
 
-// failed is an error of the connection, with what was asked.
+// failed is an error of the connection, with the request.
 func (c *Client) failed(asked string, err error) error {
 	switch {
 	case err == nil:

@@ -17,7 +17,7 @@ const maxPacket = 1 << 16
 // errPacket is what no server of the protocol sends.
 var errPacket = errors.New("no packet of the protocol")
 
-// appendPacket appends $TEXT#SUM. What this package sends needs no escapes.
+// appendPacket appends $TEXT#SUM. This package's packets need no escapes.
 func appendPacket(b []byte, text string) []byte {
 	return fmt.Appendf(b, "$%s#%02x", text, sumOf(text))
 }

@@ -47,7 +47,7 @@ func LayoutOf(arch string) *Layout { return layouts()[arch] }
 // Registers are those of a CPU that stands still.
 type Registers struct {
 	layout *Layout
-	raw    []byte // all that the server told, little endian
+	raw    []byte // as the server sent them, little endian
 }
 
 func (r Registers) at(i int) uint64 { return binary.LittleEndian.Uint64(r.raw[8*i:]) }

@@ -175,7 +175,7 @@ func (k *Kernel) hook(q *queue) {
 
 const longestPoke = 16 // bytes
 
-// hookMemory stands in for what is written with string instructions, and for the allocators.
+// hookMemory stands in for functions with string instructions, and for the allocators.
 func (k *Kernel) hookMemory(q *queue) {
 	const most = 1 << 20 // bytes
 	for _, name := range []string{"memcpy", "__memcpy", "memmove", "__memmove"} {
@@ -277,5 +277,5 @@ func (k *Kernel) room() (n int, witness string) {
 	if byType > 0 {
 		return int(byType), "by its type"
 	}
-	return 0, "neither its type nor the distance of symbols tells"
+	return 0, "its type and the distance of symbols do not tell"
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Rules say what a kernel's code shows, in the order of their file: a line with a rule's name and,
-// if it has them, an instruction set and what it is about; below it, indented, its cases, of which
-// the first holds whose conditions do. mechanisms.rules has many.
+// if it has them, an instruction set and a description; below it, indented, its cases. The first
+// case whose conditions hold is the answer. mechanisms.rules has many.
 //
 //	NAME ARCH | ABOUT
 //		let VARIABLE FUNCTION...                            the first of some functions that is there
@@ -104,7 +104,7 @@ func (r *Rule) read(words []string, evidence string) {
 type examiner struct {
 	*Kernel
 	answers map[string]Answer // of the rules before
-	said    map[string]string // by what the conditions of a case found
+	said    map[string]string // texts that the conditions of a case have found, by name
 }
 
 // Judge is what a rule says of a kernel, after other rules gave some answers, by their names. ok is

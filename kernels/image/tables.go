@@ -34,7 +34,7 @@ const (
 )
 
 // byKey sorts the places that a table of entries of size bytes names, each relative to
-// itself, by what they belong to. It counts the entries, and those that are gone after boot.
+// itself, by their keys. It counts the entries, and those that are gone after boot.
 func (k *Kernel) byKey(at uint64, table []byte, size int, places map[uint64][]uint64,
 	key func(at uint64, entry []byte) uint64) (entries, gone int) {
 	for ; len(table) >= size; at, table = at+uint64(size), table[size:] {
@@ -277,7 +277,7 @@ func (k *Kernel) findJumps() {
 	if most >= minJumps {
 		k.Add("__start___jump_table", best)
 		k.Add("__stop___jump_table", best+uint64(jumpBytes*most))
-		k.Note("the table of branches is not named: %d entries at %#x by what they hold", most, best)
+		k.Note("the table of branches is not named: %d entries at %#x by their contents", most, best)
 	}
 }
 
@@ -307,7 +307,7 @@ func (k *Kernel) findTracepoints() {
 	if len(k.tracepoints) == 0 {
 		return
 	}
-	k.Note("tracepoints are not named: %d by what they hold", len(k.tracepoints))
+	k.Note("tracepoints are not named: %d by their contents", len(k.tracepoints))
 	if k.Has("__start_ftrace_events") {
 		return
 	}

@@ -76,7 +76,7 @@ func within(s *record.Site, at uint64) bool {
 	return s != nil && at >= s.Addr && at < s.Addr+uint64(len(s.New))
 }
 
-// shape is what batches have in common: what is done before all sites, for each of them, and behind.
+// shape is the common shape of batches: the steps before all sites, for each site, and behind.
 type shape struct {
 	loop                bool
 	before, each, after []string // without a loop all is in before

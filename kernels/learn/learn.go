@@ -18,7 +18,7 @@ import (
 type Learned struct {
 	Text     []byte // a plan file
 	Protocol *poke.Protocol
-	Notes    []string // what was seen how often, what was not seen, what is assumed
+	Notes    []string // how often each part was seen, and which parts were not seen, or are assumed
 	Misfits  []error  // recordings among those it was learned from that do not conform to it
 }
 
@@ -109,7 +109,7 @@ func (l *learner) take(r *record.Recording, b *record.Batch) error {
 	s, ok := phases(list)
 	if !ok {
 		if s, ok = loop(list, len(b.Sites)); !ok {
-			return errors.New("its stores are neither in phases, nor from site to site")
+			return errors.New("its stores do not go in phases, or from site to site")
 		}
 	}
 	i := slices.IndexFunc(l.seen, func(o *sight) bool { return o.equal(s) })

@@ -25,7 +25,7 @@ type Action struct {
 	do func(a *asked, on bool) error
 }
 
-// actions are all that the rules know.
+// actions are those that the rules know.
 var actions = []Action{
 	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter",
 		func(a *asked, on bool) error { return a.traceWith(globalOps, 0, on) }},
@@ -68,7 +68,7 @@ var actions = []Action{
 		"(nop1, nop5, nop10, other), hit in so many processes, one unless given", doUprobes},
 }
 
-// Actions are all that can be predicted of a kernel with an image.
+// Actions are those that can be predicted for a kernel with an image.
 func Actions() []Action { return slices.Clone(actions) }
 
 // ActionNames are the names of the actions.

@@ -125,7 +125,7 @@ type Kind uint8
 const (
 	ForRecords Kind = iota // the sites themselves
 	ForEntries             // the calls in the common entries
-	ForOrder               // ftrace_sync_ipi: what the entries load
+	ForOrder               // ftrace_sync_ipi: variables that the entries load
 	ForImages              // BPF trampolines that are made
 	ForSkips               // programs that are patched out of them
 	ForOwn                 // an ops' own trampoline
@@ -188,17 +188,17 @@ func (t *Tally) fields() []*int {
 }
 
 // oneByOne is how many calls are carried out one by one at the most. From settled calls
-// on, every number is a polynomial of the second degree in the number of calls that each
-// take one function: what a call copies and walks grows by as much with each function
-// that is attached already. TestOneByOne holds that against kernels that do all of it.
+// on, every number is a polynomial of the second degree in the number of calls of one
+// function each: with each attached function, a call copies and walks by the same amount
+// more. TestOneByOne compares that with replays of every call.
 const (
 	oneByOne = 64
 	settled  = 8
 )
 
-// Attach is what attaching takes to the first n functions of so many records, in the
-// order in which the kernel walks them, while nothing else is attached; and detaching
-// them again, the first ones first.
+// Attach is the price of attaching to the first n functions of total records, in the order in
+// which the kernel walks them, while no other ops is attached; and of detaching from them,
+// the first ones first.
 func (k *Kernel) Attach(w Way, n, total int) (on, off Tally, err error) {
 	if err := w.In(k); err != nil {
 		return Tally{}, Tally{}, err

@@ -9,17 +9,17 @@
 // the rules of this package, ops by the core in package tracers, whose steps it prices.
 //
 //	action.go     the actions, by name
-//	state.go      what is so already, told or read from a running machine
+//	state.go      the state before an action, told or read from a running machine
 //	replay.go     tracepoints, keys, static calls, command lines
 //	functions.go  the function tracer of a replay: its core and its records
-//	client.go     kprobes, BPF programs, function_graph: what each asks of the core; probes in programs
+//	client.go     kprobes, BPF programs, function_graph: the requests of each to the core; probes in programs
 //	price.go      a step of the core, priced by the image's mechanisms
 //	module.go     loading and unloading modules
 //	whatif.go     mechanisms that a kernel does not have
-//	kernel.go     kernels, ledgers, and what a CPU takes
+//	kernel.go     kernels, ledgers, and the interrupts of a CPU
 //	attach.go     attaching to many functions: steps, interrupts and work
 //	time.go       the time that such work takes, by a calibration
-//	facts.go      what follows from an image; files of it
+//	facts.go      facts of an image, and their files
 //	open.go       the kernel of a name or a file
 //	measured.go   interrupts that booted kernels took
 //

@@ -18,8 +18,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Facts are what follows from a kernel's image: all that the rules are applied to. They
-// hold no number of interrupts.
+// Facts are the facts of a kernel's image to which the rules are applied. They hold no
+// number of interrupts.
 type Facts struct {
 	Hash        string // of the image, SHA-256; "" where a release's source was read in its place
 	Records     int    // that ftrace can patch after boot

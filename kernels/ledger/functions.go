@@ -22,13 +22,13 @@ type functions struct {
 
 	core  *tracers.Core // nil before anybody attaches
 	bpf   *tracers.BPF
-	ops   map[string]*tracers.Ops   // by the name of what they call
+	ops   map[string]*tracers.Ops   // by the name of their function
 	progs map[string][]tracers.Prog // on functions, by their names
 	count int                       // programs that were attached
 }
 
-// paper is an instruction set without instructions: what a ledger's steps cost does not
-// depend on the bytes of sites, nor on what branches reach.
+// paper is an instruction set without instructions: the price of a ledger's steps does not
+// depend on the bytes of sites, or on the reach of branches.
 type paper struct{ traits isa.Traits }
 
 func (p paper) Traits() isa.Traits { return p.traits }
@@ -156,7 +156,7 @@ func (r *Replay) ownOps(calls string, flags tracers.OpsFlags) *tracers.Ops {
 	return o
 }
 
-// The kernel's ops, by what they call.
+// The kernel's ops, by their functions.
 const (
 	globalOps  = "function_trace_call"
 	instance   = "function_trace_call of an instance"

@@ -98,7 +98,7 @@ type Entry struct {
 	RoundsPerPoke int
 	AfterRecords  bool // it follows the update of the records
 	Sent          int  // rounds, in place of the product of the two, where they differ
-	Fewer, More   int  // rounds that it may be less, and more: what was seen, or what the code allows
+	Fewer, More   int  // rounds by which it may be less, and more: as it was seen, or as the code allows
 	OrMore        bool // More is no upper end either: the number is unknown
 	Basis         Basis
 	Source        string
@@ -182,8 +182,8 @@ func (k *Kernel) Row(name string) (Row, bool) {
 
 // Ledger is what switching sends besides the rounds of the records, in order: one of the
 // scenarios, or any of [Actions] that changes the records of a table once. The table may
-// be nil where a scenario names none of its records. It fails for what is not known of
-// the kernel. The slice is the caller's.
+// be nil where a scenario names none of its records. It fails if a fact of the kernel is not
+// known. The slice is the caller's.
 func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) (entries []Entry, err error) {
 	lines, _, err := k.replayed(s, enable, t)
 	if err != nil {

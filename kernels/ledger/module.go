@@ -56,7 +56,7 @@ func (r *Replay) load(m *image.Module) {
 	}
 	areas := r.mech(image.ModuleAreas) > 0
 	if each := r.mech(image.ModuleSyncs); each > 0 {
-		n := 2 // what stays, and what its start needs
+		n := 2 // one part stays, and one is for its start
 		if areas {
 			n = has(m, image.Text, image.Data, image.Rodata, image.AfterInit, image.InitText, image.InitData, image.InitRodata)
 		}
@@ -92,7 +92,7 @@ func (r *Replay) load(m *image.Module) {
 	r.flush(start, "what was for the start is freed, after a grace period")
 }
 
-// unload is free_module, which frees one area after the other, or all that stays at once.
+// unload is free_module. It frees one area after the other, or the part that stays at once.
 func (r *Replay) unload(m *image.Module) {
 	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
 	switch {
@@ -111,8 +111,8 @@ func (r *Replay) unload(m *image.Module) {
 // a trampoline's.
 func (r *Replay) cached() bool { return r.mech(image.TrampFlushes) >= cachedFree }
 
-// cachedFree is what an area of text takes that goes back to that cache: a large page is split, nx, rw, rox, and it is
-// joined again. Who sends it was counted on Linux 7.2, and on 6.12 for areas (kernel measure --callers).
+// cachedFree is the flushes of an area of text that goes back to that cache: a large page is split, nx, rw, rox, and it
+// is joined again. Their senders were counted on Linux 7.2, and on 6.12 for areas (kernel measure --callers).
 const cachedFree = 5
 
 // has is how many of these areas a module takes.

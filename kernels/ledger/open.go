@@ -85,7 +85,7 @@ func read(path string) (*Kernel, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && st.Size() > maxFacts {
-		return nil, &records.ParseError{File: path, Reason: "neither a kernel image nor a kernel's facts"}
+		return nil, &records.ParseError{File: path, Reason: "not a kernel image, and not a kernel's facts"}
 	}
 	return ReadFacts(path, f)
 }

@@ -186,7 +186,7 @@ func (p Predicted) Over(limits []budget.Limit) (over []budget.Excess) {
 	return over
 }
 
-// Name says of what the line is.
+// Name names the line's action, direction and row.
 func (p Predicted) Name() string { return fmt.Sprintf("%s, %s, row %s", p.action, p.direction, p.row) }
 
 // Most is what the CPUs take that take most, in words, an item for each direction and row.

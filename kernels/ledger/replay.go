@@ -48,10 +48,10 @@ type Line struct {
 // Waits tells that the line is a wait for a grace period.
 func (l *Line) Waits() bool { return l.Cause >= cpus.Quiesce }
 
-// NewReplay starts with a kernel after boot: nothing is attached but what the kernel
-// attaches itself, keys are off, and then what the kernel's state tells is done. Actions
-// choose of the records of a table; where it is nil, only their number is known. It fails
-// for a kernel of which nothing but ledgers is known.
+// NewReplay starts with a kernel after boot: only the kernel's own ops are attached, and keys
+// are off. Then it replays the facts of the kernel's state. Actions choose from the records of
+// a table; where it is nil, only their number is known. It fails for a kernel of which only
+// ledgers are known.
 func (k *Kernel) NewReplay(t *records.Table) (*Replay, error) {
 	if k.Facts == nil {
 		return nil, fmt.Errorf("kernel %s: only what its ledgers tell is known, no image", k.Name())
@@ -113,7 +113,7 @@ func (r *Replay) note(e Entry) {
 	r.lines = append(r.lines, Line{Entry: e})
 }
 
-// waits notes that the one who switches waits for so many grace periods, which interrupt no CPU.
+// waits notes that the switching task waits for a grace period, which interrupts no CPU.
 func (r *Replay) waits(what cpus.Cause, name string) {
 	r.lines = append(r.lines, Line{Entry: Entry{Part: "grace-period", Cause: what, Pokes: 1, Basis: r.k.Facts.code(), Source: name}})
 }

@@ -379,7 +379,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "no"): "no file, and not one of", large: "neither a kernel image nor a kernel's facts", dir: "read " + dir,
+		filepath.Join(dir, "no"): "no file, and not one of", large: "not a kernel image, and not a kernel's facts", dir: "read " + dir,
 	} {
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)

@@ -107,7 +107,7 @@ type machine struct {
 
 // Here is the state of a running machine, as [Kernel.In] takes it: static keys that its files tell, modules, and in
 // tracefs options, tracers, probes and events. root is "/", or a folder with a copy of its files. It fails without
-// tracefs, where another kernel runs than k, and for what no rule holds for.
+// tracefs, where another kernel runs than k, and for a fact without a rule.
 func (k *Kernel) Here(root string) ([]string, error) {
 	m := &machine{root: root, fs: os.DirFS(root), k: k}
 	at := slices.IndexFunc(tracefs, func(dir string) bool { return m.text(dir+"/current_tracer") != "" })

@@ -57,10 +57,10 @@ type Machine struct {
 	Extra
 	round float64 // to all other CPUs
 
-	rounds map[calibration.Costs]float64 // of what was drawn: each time counts are asked for, the same again
+	rounds map[calibration.Costs]float64 // of drawn costs: the same ones are drawn for all counts
 }
 
-// NewMachine is a machine with what a calibration says.
+// NewMachine is a machine with a calibration's costs.
 func NewMachine(c *calibration.Calibration, x Extra) *Machine {
 	return &Machine{c, x, c.Costs.Round(c.CPUs - 1), map[calibration.Costs]float64{}}
 }
@@ -107,8 +107,8 @@ func (m *Machine) Waterfall(t *Tally, attach bool) []Part {
 	return out
 }
 
-// Spread, one call at a time, is how far the time of counts may be off, over the intervals of the
-// calibration's quantities and of what is assumed beside these.
+// Spread is how far the time of counts may be off, over the intervals of the calibration's
+// quantities and of the extra assumptions. Call it from one goroutine at a time.
 func (m *Machine) Spread(t *Tally, attach bool, seed uint64) calibration.Spread {
 	entries := slices.Concat(m.Entries, m.Extra.entries())
 	return calibration.Spreads(entries, seed, calibration.Samples, 1, func(values, out []float64) {

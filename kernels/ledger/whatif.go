@@ -13,8 +13,8 @@ import (
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
-// change is a mechanism that a kernel could have in place of its own: what it sends then is
-// known before somebody writes it.
+// change is a mechanism that a kernel could have in place of its own. It tells the kernel's
+// interrupts before the mechanism is written.
 type change struct {
 	name    string
 	of      string         // mechanism without which there is nothing to change

@@ -106,10 +106,10 @@ type machine struct {
 	why  map[string]string // why a quantity was not measured
 }
 
-// takenOver begins the source of what was not measured.
+// takenOver begins the source of a quantity that was not measured.
 const takenOver = "not measured: taken over from"
 
-// habits are the quantities that are not the machine's but of what runs on it.
+// habits are the quantities of the machine's load, not of the machine.
 var habits = []string{"masked_stretch", "away", "calls", "skew", "tracer", "entries", "kernel_stretch"}
 
 // method is how a quantity is measured, if it can be.

@@ -152,7 +152,7 @@ type Decimal struct {
 	Places int // digits behind the point
 }
 
-// maxPlaces bounds the digits behind the point of what is read.
+// maxPlaces bounds the digits behind a number's point.
 const maxPlaces = 9
 
 // UnmarshalText reads digits, with a sign in front or not, and with a point among them or not.

@@ -262,7 +262,7 @@ func (m *MultiCalls) NS() float64 { return m.TotalMS * 1e6 / float64(m.Calls) }
 // MultiCallTimes is the table of those.
 var MultiCallTimes = &Set[MultiCalls]{Name: "tracing-multi-calls-2025"}
 
-// The directions of what is attached.
+// The directions of attaching.
 const (
 	Attach = "attach"
 	Detach = "detach"
@@ -327,7 +327,7 @@ const (
 	PairSite  = "pair"  // two instructions toggle together
 )
 
-// Reach is how far from what a site may call its target directly.
+// Reach is the distance at which a site may call its target directly.
 type Reach struct {
 	Arch     string `col:"arch"`
 	Layout   string `col:"layout,word|pair"`

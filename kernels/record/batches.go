@@ -27,7 +27,7 @@ type Site struct {
 	first    int    // rounds of the batch before its first store
 }
 
-// maxSite is the longest place that is changed while CPUs may execute it, in bytes. What is longer is a function that
+// maxSite is the longest place that is changed while CPUs may execute it, in bytes. A longer store is a function that
 // is copied to its place, and is not called yet.
 const maxSite = 16
 

@@ -27,8 +27,8 @@ type Config struct {
 // powerOff is where a machine's way ends (kernel/reboot.c).
 const powerOff = "kernel_power_off"
 
-// Record boots a kernel and records what it does for the actions. Where the machine fails, what was recorded by then is
-// given beside the error.
+// Record boots a kernel and records its steps during the actions. If the machine fails, it returns the steps so far
+// beside the error.
 func Record(ctx context.Context, c Config) (*Recording, error) {
 	k, err := image.Open(c.Image)
 	if err != nil {
@@ -90,7 +90,7 @@ type recorder struct {
 	last    uint64               // where the machine's way ends
 	refs    map[uint64]*count    // words by which handlers find a batch
 	base    uint64               // where the kernel's text begins
-	text    []byte               // it, as it is after the steps so far
+	text    []byte               // the kernel's text after the steps so far
 }
 
 // count is what a word of references held.
@@ -194,7 +194,7 @@ func (x *recorder) readText(cpu int) (err error) {
 	return nil
 }
 
-// finish compares the kernel's text with what the stores made of it.
+// finish compares the kernel's text with the one that the recorded stores give.
 func (x *recorder) finish(cpu int) error {
 	now, err := x.Read(cpu, x.base, len(x.text))
 	if err != nil {

@@ -88,12 +88,12 @@ type Recording struct {
 	Text                 Text   // of the kernel itself, without modules
 	Protocol             string // by which the image says that it changes records; "" where that is not known
 	Actions              []string
-	Watched              []string // functions, and why these; what is not watched, and why not
-	Fences               []string // of each function that stores, what makes the store visible; none where one has nothing
+	Watched              []string // functions, and why these; functions that are not watched, and why not
+	Fences               []string // the barrier behind the stores of each storing function; none if one of them has none
 	Steps                []Step
 }
 
-// Text is a range of addresses, of which the last is not in it; the zero value where it is not known.
+// Text is a range of addresses, without To itself; the zero value where it is not known.
 type Text struct{ From, To uint64 }
 
 // Has tells whether some bytes from an address on reach into the text.
@@ -142,7 +142,7 @@ func (r *Recording) Write(to io.Writer) error {
 	return w.Flush()
 }
 
-// What a recording may hold at most.
+// The limits of a recording.
 const (
 	maxSteps = 4 << 20
 	maxBytes = 512 << 20 // unpacked

@@ -29,7 +29,7 @@ func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
 	return nil
 }
 
-// moved tells of a task that goes on on another CPU with what it has begun. A stack belongs to one task.
+// moved tells whether a task has moved to another CPU inside a watched function. A stack belongs to one task.
 func (x *recorder) moved(cpu int, sp uint64) {
 	from := cpu
 	for _, list := range x.returns {

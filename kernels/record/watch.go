@@ -23,8 +23,8 @@ type Watch struct {
 	args     []string
 }
 
-// What an argument of a watched function says of its step; steps.go takes
-// a callback and the registers of a trap (frame) by their place.
+// The meanings of a watched function's arguments; steps.go takes a callback and the
+// registers of a trap (frame) by their place.
 const (
 	at     = "at"     // the address that is stored to
 	from   = "from"   // where the new bytes lie
@@ -78,13 +78,13 @@ var groups = map[string][]string{
 	"waiters": {"ftrace_shutdown", "unregister_ftrace_function", "kprobe_optimizer"},
 }
 
-// ErrNoRule is a kernel of which no rule says where it stores to text.
+// ErrNoRule is a kernel in which no rule finds a function that stores to text.
 var ErrNoRule = errors.New("no rule finds a function that stores to text")
 
 // depth is how many calls may lie between a function and the one that is watched.
 const depth = 4
 
-// Watches are the functions that are watched in a kernel. Of what no rule finds the notes tell.
+// Watches are the functions that are watched in a kernel. The notes tell which rules found none.
 func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 	for _, r := range rules() {
 		addr, there := k.Addr(r.function)

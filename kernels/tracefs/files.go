@@ -54,7 +54,7 @@ func Mount() (dir string, err error) {
 		case err == nil:
 			return dir, f.Close()
 		case errors.Is(err, os.ErrPermission) && locked:
-			return "", fmt.Errorf("tracefs at %s: the kernel is locked down for confidentiality, and lets nobody use it "+
+			return "", fmt.Errorf("tracefs at %s: the kernel is locked down for confidentiality, and refuses it to all users "+
 				"(kernel_lockdown(7))", dir)
 		case errors.Is(err, os.ErrPermission):
 			return "", fmt.Errorf("tracefs at %s: no permission: be root, or of the group that owns the mount "+

@@ -210,8 +210,8 @@ func differ(now, want []Function, at map[Function]int) (d difference) {
 	return d
 }
 
-// change writes a filter's difference. Where nothing stays, and the tracer is on, what comes is
-// written and closed first: the filter is never empty then.
+// change writes a filter's difference. Where no function stays and the tracer is on, it writes and
+// closes the new ones first, so that the filter is never empty.
 func (i *Instance) change(d difference, on bool) error {
 	var add, remove strings.Builder
 	for _, line := range d.add {
@@ -239,8 +239,8 @@ func (i *Instance) change(d difference, on bool) error {
 	return nil
 }
 
-// holds reads the filter back: what it lacks, and whether it holds others. With an empty one, or where all functions went
-// with their modules, the tracer is switched off.
+// holds reads the filter back: the wanted functions that it lacks, and whether it has others. If it is empty, because all
+// functions went with their modules, holds switches the tracer off.
 func (i *Instance) holds(want []Function) (missing []Function, others bool, err error) {
 	now, all, err := i.Filter()
 	if err != nil {

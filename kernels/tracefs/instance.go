@@ -112,8 +112,8 @@ func (i *Instance) turn(tracer string) error {
 	return nil
 }
 
-// settings are files of an instance that keep what is switched on from being traced: what they hold when they do not, and
-// what is written for that (kernel/trace/ftrace.c, trace.c, trace_events.c). A kernel may lack some.
+// settings are files of an instance that can keep enabled functions and events from being traced. holds is their text when
+// they do not, and write sets it (kernel/trace/ftrace.c, trace.c, trace_events.c). A kernel may lack some.
 var settings = []struct{ file, holds, write string }{
 	{"set_ftrace_notrace", "#### no functions disabled ####", ""},
 	{"set_ftrace_pid", "no pid", ""},

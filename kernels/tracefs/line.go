@@ -10,7 +10,7 @@ import (
 
 // Line is a line of trace_pipe.
 type Line struct {
-	// Kind is function, graph or event; "" for what is none of these. Name is the function, with its module as
+	// Kind is function, graph or event; "" for another line. Name is the function, with its module as
 	// Function.String has it, or the event without its group.
 	Kind   string `json:"kind,omitempty"`
 	Name   string `json:"name,omitempty"`

@@ -46,7 +46,7 @@ func (t *trial) Mkdir(name string) (made bool, err error) {
 	return true, err
 }
 
-// adopt begins with what an instance of the kernel's holds.
+// adopt begins with the state of an instance in the kernel.
 func (t *trial) adopt(dir string) error {
 	i := &Instance{files: t.Files, dir: dir}
 	tracer, err := t.Files.Read(dir + "current_tracer")

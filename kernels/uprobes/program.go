@@ -20,13 +20,13 @@ import (
 	"os"
 )
 
-// Insn is what stands at a probe's site, as far as it matters to what a probe costs.
+// Insn is the kind of instruction at a probe's site, as far as the probe's cost depends on it.
 type Insn uint8
 
 // The instructions.
 const (
 	Other Insn = iota // such as push %rbp: the probe stays a breakpoint
-	Nop1              // 90: likewise, what sys/sdt.h of systemtap leaves
+	Nop1              // 90: likewise; sys/sdt.h of systemtap leaves it
 	Nop5              // 0f 1f 44 00 00: can become a call
 	Nop10             // 66 2e 0f 1f 84 00 00 00 00 00: can become lea and call
 	insns
@@ -78,7 +78,7 @@ func crosses(at uint64, n int) bool { return at%pageSize+uint64(n) > pageSize }
 type Site struct {
 	Provider, Name string // of the USDT probe
 	Addr           uint64 // where the program is linked
-	Offset         uint64 // in the file: what the kernel knows the site by
+	Offset         uint64 // in the file: the kernel's name for the site
 	Insn           Insn
 	Crosses        bool // the instruction lies on two pages
 }

@@ -54,8 +54,8 @@ var (
 	callBack = Behaviour{Known: true, Replaces: true, Restores: true, Source: measured}
 )
 
-// lines are in ascending order, and leave out the releases between 7.1.3 and 7.1.7, in one of which
-// removing a probe began to put the nop back. Since 7.2 the kernel leaves a nop5 alone and
+// lines are in ascending order. They leave out the releases between 7.1.3 and 7.1.7: since one of
+// these the kernel puts the nop back when a probe goes. Since 7.2 it leaves a nop5 alone and
 // optimises a nop10 instead, whose lea steps over the program's red zone (linux-next 554ba38456da).
 var lines = []line{
 	{release{0}, release{6, 15, last}, [insns]Behaviour{old, old, old, refused}},

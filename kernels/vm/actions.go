@@ -25,7 +25,7 @@ const (
 	reload     = "reload:" // one of those that are done together
 )
 
-// Actions are what can be measured: what can be predicted and the guest can do (guest/action.go), and idle.
+// Actions are the actions that can be measured: those of the ledger that the guest can do (guest/action.go), and idle.
 func Actions() []ledger.Action {
 	able := slices.DeleteFunc(ledger.Actions(), func(a ledger.Action) bool {
 		return slices.Contains([]string{"function-tracer-first", "module-unload", "perf-event", "perf-kprobe", "raw-tracepoint",

@@ -44,7 +44,7 @@ type Row struct {
 // Skip is an action that the kernel or the guest cannot do.
 type Skip struct{ Action, Why string }
 
-// Told is all that a guest told.
+// Told is everything that a guest told.
 type Told struct {
 	Release  string
 	Online   string // CPUs, as the kernel lists them
@@ -72,7 +72,7 @@ type Watched struct {
 // behind it.
 const mark = "@vm "
 
-// LineError is a line of the guest that says nothing that can be understood.
+// LineError is a line of the guest that cannot be understood.
 type LineError struct {
 	Line        int // of the console, from 1
 	Text, Wrong string

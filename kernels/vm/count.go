@@ -125,8 +125,8 @@ type Summary struct {
 	Compared           bool
 }
 
-// Summaries are those of all actions and directions, the control aside, of rows in
-// which some receiver took anything.
+// Summaries are those of all actions and directions without the control, of rows in which
+// some receiver took an interrupt.
 func (m *Measurement) Summaries() (out []Summary) {
 	type key struct{ action, direction, row string }
 	counts, order := map[key][]Count{}, []key(nil)

@@ -46,7 +46,7 @@ var emulators = sync.OnceValue(func() []emulator {
 // ErrNotBootable is a file that no emulator here boots.
 var ErrNotBootable = errors.New("no kernel image that can be booted")
 
-// bootable finds out how an image is booted. QEMU loads neither EFI's zboot nor images that are
+// bootable finds out how an image is booted. QEMU does not load EFI's zboot, or images that are
 // packed whole: bootable writes their contents to dir, as the file to boot.
 func bootable(kernel, dir string) (file string, e *emulator, err error) {
 	head, err := headOf(kernel)

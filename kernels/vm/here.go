@@ -35,7 +35,7 @@ type Here struct {
 const hereInstance = "instances/textpoke-measure"
 
 // Measure counts. It keeps to CPU 0, which is the patcher then, and so does a process that Do starts.
-// What was counted until ctx ends is given beside its error.
+// If ctx ends, it returns the counts so far beside the error.
 func (h *Here) Measure(ctx context.Context) (*Measurement, error) {
 	if h.Interrupts == "" {
 		h.Interrupts = interrupts.ProcFile
@@ -127,7 +127,7 @@ func (h *Here) instance() (turn func(tracer string) func() error, gone func() er
 	return turn, gone, nil
 }
 
-// count adds a reading of what every CPU takes while something is done.
+// count adds a reading of every CPU's interrupts during do.
 func (h *Here) count(m *Measurement, direction string, repetition int, do func() error) (time.Duration, error) {
 	start := time.Time{}
 	pair, err := interrupts.Sample(h.Interrupts, func() error {

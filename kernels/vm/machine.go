@@ -13,7 +13,7 @@ import (
 // mostCPUs bounds a machine: they share one thread of the emulator.
 const mostCPUs = 64
 
-// ParseCPUs reads the CPUs of a machine: a number, of which all sleep, or a list
+// ParseCPUs reads the CPUs of a machine: a number of CPUs that sleep, or a list
 // of roles. CPU 0 switches; it is no receiver.
 func ParseCPUs(spec string) ([]cpus.Role, error) {
 	if n, err := strconv.Atoi(spec); err == nil {

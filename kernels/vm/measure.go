@@ -23,13 +23,13 @@ import (
 	"github.com/textpoke/textpoke/kernels/gdb"
 )
 
-// Config is what is booted, and what is measured.
+// Config is the machine to boot, and the actions to measure.
 type Config struct {
 	// Image is the file of the kernel: a bzImage, or an Image, which may be packed by gzip or as EFI's zboot.
 	Image string
 	// CPUs are the machine's, as [ParseCPUs] reads them.
 	CPUs []cpus.Role
-	// Actions are names of what is switched, such as function-tracer.
+	// Actions are names of actions, such as function-tracer.
 	Actions []string
 	// Repetitions of each; 0 for 3.
 	Repetitions int
@@ -58,9 +58,9 @@ type Measurement struct {
 	Told
 }
 
-// Measure boots the image and counts. It ends when ctx does: what was told by then is
-// given beside the error. When the machine fails, the error names a file with all that
-// the console said.
+// Measure boots the image and counts. It ends when ctx does, and returns the readings so
+// far beside the error. When the machine fails, the error names a file with the console's
+// output.
 func Measure(ctx context.Context, c Config) (*Measurement, error) {
 	if c.Repetitions == 0 {
 		c.Repetitions = 3
@@ -104,7 +104,7 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 
 // BootError is a machine that did not come to its end.
 type BootError struct {
-	Image, Console string // files: what was booted, what its console said
+	Image, Console string // files: the kernel, its console's output
 	Err            error
 }
 
@@ -280,7 +280,7 @@ func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, com
 	return fmt.Errorf("%w before the guest was done", ErrDied)
 }
 
-// hear makes progress of what is told.
+// hear makes progress of the guest's readings.
 func (c *Config) hear(start time.Time) func(*Told) {
 	readings := 0
 	return func(t *Told) {

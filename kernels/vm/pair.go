@@ -11,7 +11,7 @@ import (
 // Pair is one row of one action in one direction, on two kernels: before a patch and after it.
 type Pair struct {
 	Before, After Summary  // each with the prediction of its own image
-	Forecast      *Summary // After with what was forecast of the first image, nil where nothing was
+	Forecast      *Summary // After with the forecast of the first image, nil if there was none
 }
 
 // Pairs puts two kernels side by side, in the rows that their predictions have. The forecast is of

@@ -19,8 +19,8 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// senders are events that name who has another CPU do something, and what: include/trace/events/csd.h (since Linux 6.5) and
-// ipi.h (ipi_send_cpu since 6.4, for what is called without a queue). Where a kernel has neither, tlb.h tells of flushes.
+// senders are events that name the sender of an interrupt and its function: include/trace/events/csd.h (since Linux 6.5)
+// and ipi.h (ipi_send_cpu since 6.4, for calls without a queue). In a kernel without them, tlb.h tells of flushes.
 var senders = []string{"csd/csd_queue_cpu", "ipi/ipi_send_cpu"}
 
 const flushes = "tlb/tlb_flush"
@@ -49,7 +49,7 @@ const mostCauses = 1 << 10
 // Causes hears why CPUs are interrupted, from trace events in an instance of its own. Switching these on and off patches
 // text itself: three rounds and more, before the first reading and after the last.
 type Causes struct {
-	// Who names a sender by its task and PID; nil for the task's own name.
+	// Who returns the name of a sender, by its task and PID; nil for the task's own name.
 	Who func(task string, pid int) string
 
 	files    tracefs.Files
@@ -121,7 +121,7 @@ func (c *Causes) Take() (calls string, err error) {
 	return mostOf(count), nil
 }
 
-// hear counts the causes of a text's lines, the last of which may not be whole.
+// hear counts the causes of a text's lines. The last line may not be whole.
 func (c *Causes) hear(text []byte, count map[string]int64) {
 	c.rest = append(c.rest, text...)
 	whole := bytes.LastIndexByte(c.rest, '\n') + 1

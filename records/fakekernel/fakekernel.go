@@ -26,8 +26,8 @@ func align(n, to int) int { return (n + to - 1) / to * to }
 // Layouts are the ways in which kallsyms has had its addresses.
 var Layouts = []string{"offsets-first", "offsets-first,sequences-before-tokens", "offsets-last", "offsets-last,place-relative"}
 
-// Kernel is a raw image of riscv64 whose every table is written down here: what a
-// parser must find in it is known without one.
+// Kernel is a raw image of riscv64 with every table written down here, so that tests know
+// the right answers without a parser.
 type Kernel struct {
 	Layout string
 	Data   []byte

@@ -16,7 +16,7 @@ import (
 // lz4Frame reads blocks of LZ4 behind their lengths of four bytes, little-endian. A kernel is a legacy
 // frame (lz4 -l: lib/decompress_unlz4.c, 6.12); lz4 by itself writes the standard one, whose checksums
 // are skipped (github.com/lz4/lz4, doc/lz4_Frame_format.md). Blocks that need the one before are
-// refused: neither the kernel's build nor lz4 makes them where nobody asks for -BD.
+// refused: the kernel's build does not make them, and lz4 does only with -BD.
 type lz4Frame struct {
 	r        *bufio.Reader
 	most     int // bytes that a block unpacks to
@@ -69,8 +69,8 @@ func (z *lz4Frame) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next unpacks a block. What cannot be the length of one ends a legacy frame: the build appends the
-// size of all (cmd_lz4_with_size of Linux 6.12, scripts/Makefile.lib).
+// next unpacks a block. A word that cannot be a block's length ends a legacy frame: the build appends
+// the whole size (cmd_lz4_with_size of Linux 6.12, scripts/Makefile.lib).
 func (z *lz4Frame) next() error {
 	var word [4]byte
 	if _, err := io.ReadFull(z.r, word[:]); err != nil {

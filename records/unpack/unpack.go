@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unpack takes off what files of kernels are packed with: gzip, xz, zstd, bzip2,
-// lz4 and lzma (scripts/Makefile.lib of Linux: cmd_gzip and its neighbours). The first
-// bytes of a file tell which. Memory is bounded: no dictionary is larger than [Window],
-// and [Packing.Bytes] holds little more than what it gives back.
+// Package unpack unpacks files of kernels: gzip, xz, zstd, bzip2, lz4 and lzma
+// (scripts/Makefile.lib of Linux: cmd_gzip and its neighbours). The first bytes of a file
+// tell which. Memory is bounded: no dictionary is larger than [Window], and
+// [Packing.Bytes] holds little more than its result.
 package unpack
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/textpoke/textpoke/internal/inputs"
 )
 
-// Window is the largest dictionary that an unpacker may ask for, in bytes: what the
-// kernel's build uses (scripts/xz_wrap.sh and cmd_zstd22 of Linux 6.12).
+// Window is the largest dictionary that an unpacker may ask for, in bytes: that of the
+// kernel's build (scripts/xz_wrap.sh and cmd_zstd22 of Linux 6.12).
 const Window = 128 << 20
 
 // Layers is how many packings and forms may be wrapped around each other: gzip around
@@ -83,7 +83,7 @@ func Of(head []byte) *Packing {
 	return nil
 }
 
-// Open reads all that is packed in r. The reader may have to be closed.
+// Open reads the unpacked content of r. The reader may have to be closed.
 func (p *Packing) Open(r io.Reader) (io.Reader, error) { return p.open(r) }
 
 // Bytes unpacks the first packed stream of b, at most limit bytes. It leaves alone what

@@ -26,7 +26,7 @@ const (
 	maxTokenText = 64        // bytes of one token's text
 )
 
-// ReadSymbols finds and decodes kallsyms. It needs nothing but the bytes: the ten
+// ReadSymbols finds and decodes kallsyms. It needs only the bytes: the ten
 // digits stand for themselves among the tokens, the index that follows proves the
 // tokens, and the names prove their number against the markers.
 func ReadSymbols(m *Memory) (*Symbols, error) {
@@ -59,8 +59,8 @@ func ReadSymbols(m *Memory) (*Symbols, error) {
 }
 
 // readTokens reads the table around the token '0', and insists on the index behind it.
-// Where the first token begins only the index tells: what stands before it, such as
-// sequence numbers, need not end with a zero.
+// Only the index tells where the first token begins: data before it, such as sequence
+// numbers, need not end with a zero.
 func (n *names) readTokens(zero int) bool {
 	d, at := n.seg.Data, zero
 	for range '0' - 1 {

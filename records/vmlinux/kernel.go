@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vmlinux reads a Linux kernel as it is linked: its memory, and the symbol table
+// Package vmlinux reads a linked Linux kernel: its memory, and the symbol table
 // that it carries for itself (kallsyms). [Open] takes every form in which kernels are
 // kept: bzImage (vmlinuz of x86), Image (arm64, riscv64), EFI zboot, ELF (vmlinux), each
 // packed in any way that package unpack knows.
@@ -34,7 +34,7 @@ type Kernel struct {
 	Notes   []string
 }
 
-// Note adds to what was found otherwise than by its name, or was not found.
+// Note adds a note about a table that was found without its name, or not found.
 func (k *Kernel) Note(format string, args ...any) {
 	k.Notes = append(k.Notes, fmt.Sprintf(format, args...))
 }
@@ -176,8 +176,7 @@ func (k *Kernel) Between(first, last string, size uint64) (from uint64, b []byte
 	return from, b
 }
 
-// IsText tells whether an address is code, of the kernel's that stays or of that which is
-// thrown away.
+// IsText tells whether an address is code: that stays, or that is thrown away after boot.
 func (k *Kernel) IsText(addr uint64) bool { return k.Stays(addr) || k.Discarded(addr) }
 
 // Arch is an instruction set whose kernels are read.

@@ -114,7 +114,7 @@ func (s *Symbol) IsText() bool { return s.Type|0x20 == 't' || s.Type|0x20 == 'w'
 
 // Symbols is the table that a kernel carries for itself.
 type Symbols struct {
-	Layout string   // of kallsyms: what stands where
+	Layout string   // of kallsyms: the order of its tables
 	All    []Symbol // by address
 	Names  map[string][]uint64
 	Parts  map[string][]uint64 // code, by the function's name without what a compiler put behind it

@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/records/unpack"
 )
 
-// Limits on what is read, against files that unpack to more than a machine holds. A
+// Limits of sizes, against files that unpack to more than a machine holds. A
 // distribution's kernel unpacks to 30 to 130 MiB.
 const (
 	MaxFile     = 256 << 20 // bytes of a file that is not ELF
@@ -143,13 +143,13 @@ func rawArch(b []byte) *Arch {
 	return nil
 }
 
-// unpacked is a file in memory, of which segments are parts.
+// unpacked is a file in memory; segments are parts of it.
 type unpacked struct {
 	*bytes.Reader
 	all []byte
 }
 
-// readELF reads the segments of an ELF file, and nothing else of it.
+// readELF reads only the segments of an ELF file.
 func readELF(r io.ReaderAt, form []string) (*Memory, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -212,7 +212,7 @@ const relaBytes = 24
 
 // relocate fills in the pointers of a raw image that stand nowhere but in its relocations
 // (arm64 with --no-apply-dynamic-relocs, to 6.1). No symbol is needed: kallsyms' own
-// base is among them. They are found by what they hold.
+// base is among them. They are found by their contents.
 func (k *Kernel) relocate() {
 	if !k.raw() {
 		return

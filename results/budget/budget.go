@@ -34,7 +34,7 @@ type Limit struct {
 	Max float64 // a count, or nanoseconds
 }
 
-// Excess is something of which a row has more than its limit.
+// Excess is a quantity of a row that is over its limit.
 type Excess struct {
 	Limit
 	Got float64
@@ -113,7 +113,7 @@ func (e Excess) String() string {
 	return fmt.Sprintf("%s %s, %s over the budget of %s", e.Name, e.format(e.Got), e.format(e.Got-e.Max), e.format(e.Max))
 }
 
-// Exceeded is what a row of a table has too much of, and the limits on what it does not know.
+// Exceeded lists the quantities of a row that are over their limits, and the limits on quantities that the row lacks.
 func Exceeded(limits []Limit, columns []results.Column, row []results.Value) (over []Excess, unknown []Limit) {
 	for _, l := range limits {
 		switch got, ok := l.of(columns, row); {

@@ -13,7 +13,7 @@ import (
 type Nearest struct {
 	Rounds int64
 	Sent   []int64 // how many of the rounds each CPU sent
-	Left   []int64 // of each CPU's count, what no round explains
+	Left   []int64 // the part of each CPU's count that no round explains
 }
 
 // said is the rounds, their senders and the rest, in words.
@@ -63,8 +63,8 @@ const (
 // the interrupts over, or, if none do, the rounds that leave the least; and, of what
 // several senders may have sent, as much as possible to the one that sent most.
 //
-// It fails for fewer than three CPUs, of which every count fits, for counts below 0,
-// and where more than half of the interrupts would be left over.
+// It fails for fewer than three CPUs, as any counts of two fit, for counts below 0, and
+// where more than half of the interrupts would be left over.
 func Near(delta []int64) (Nearest, bool) {
 	if len(delta) < 3 || slices.Min(delta) < 0 || slices.Max(delta) > mostCount {
 		return Nearest{}, false

@@ -11,21 +11,21 @@ import (
 // Options chooses which rows are compared, and how they are explained.
 type Options struct {
 	// Rows are the names of the rows to compare and to explain. Without any, all
-	// rows that changed are compared, and those are explained that count function
-	// calls, the interrupts of which rounds are made (CAL on x86, IPI1 on arm64
-	// and riscv64), or that are the only row.
+	// rows that changed are compared. Explained are the rows of function calls, the
+	// interrupts of rounds (CAL on x86, IPI1 on arm64 and riscv64), and a row that is
+	// the only one.
 	Rows []string
 	// All keeps rows that did not change, which are left out otherwise unless they
 	// are explained.
 	All bool
-	// Slots, unless 0, asks for the interval of patches, of which a batch takes PerBatch rounds: see
+	// Slots, unless 0, asks for the interval of patches, with PerBatch rounds a batch: see
 	// [Patches].
 	Slots    int
 	PerBatch int64
 	// Other is how many of the rounds are known not to be those of patches.
 	Other Range
 	// Exact asks only for rounds that leave nothing over. Near explanations are left out, and two
-	// CPUs, of which every pair of counts fits, get their rounds.
+	// CPUs get their rounds, though any pair of counts fits.
 	Exact bool
 	// Background, unless nil, is an earlier reading: as long before each pair as the pair is
 	// apart, with nothing switched in between. Its growth is taken off.

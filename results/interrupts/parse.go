@@ -43,7 +43,7 @@ type Pair struct {
 }
 
 // Parse reads one snapshot; the package comment says what it may look like. name
-// is for messages. Rows of one side of a diff are taken as they are; a text with
+// is for messages. Rows of one side of a diff are rows like others; a text with
 // both sides holds two snapshots and is for [ParseDiff].
 func Parse(name string, r io.Reader) (Snapshot, error) {
 	rows, err := scan(name, r)

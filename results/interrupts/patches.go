@@ -42,7 +42,7 @@ type Interval struct {
 // If no o fits, the rounds cannot all be what the caller takes them for. Then B
 // is rounded down from the smallest of other, Exact is false, and Rest says how
 // many rounds are unexplained: the interval is then only as good as the guess
-// that nothing but those came from elsewhere.
+// that no other rounds came from elsewhere.
 func Patches(rounds, perBatch int64, slots int, other Range) (Interval, error) {
 	switch {
 	case rounds < 0:

@@ -21,7 +21,7 @@ const (
 	maxText = 64 << 20
 )
 
-// scanned is a row as it was found, with what is needed to tell its side.
+// scanned is a row as it was found, with the marks that tell its side.
 type scanned struct {
 	row     Row
 	cpus    []int // of the header above it; nil without one

@@ -23,8 +23,8 @@ import (
 )
 
 // picture is the address of a picture that holds all of it. In an img element a browser
-// neither runs what such a picture has nor loads what it names; one that could do more
-// when it is opened by itself is refused.
+// does not run such a picture's scripts, and does not load the files that it names. A
+// picture that could do more when it is opened by itself is refused.
 func picture(name string, data []byte) (template.URL, error) {
 	kind := "image/png"
 	if path.Ext(name) == ".svg" {
@@ -38,7 +38,7 @@ func picture(name string, data []byte) (template.URL, error) {
 	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)), nil
 }
 
-// drawn are the elements of SVG that draw and do nothing else.
+// drawn are the elements of SVG that only draw.
 var drawn = []string{"svg", "g", "defs", "title", "desc", "path", "rect", "circle", "ellipse", "line", "polyline",
 	"polygon", "text", "tspan", "clipPath", "linearGradient", "radialGradient", "stop", "marker", "use"}
 

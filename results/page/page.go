@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package page makes one HTML file of a directory of results, which a person can
-// attach to a mail: what was asked and of what, the answer, pictures, and the first
-// rows of every table. The file needs nothing beside it and runs no script.
+// attach to a mail: the question and its inputs, the answer, pictures, and the first
+// rows of every table. The file needs no other file and runs no script.
 //
 // All files of the directory are foreign: text is escaped, Markdown loses its raw
 // HTML and all links but those of the web, and pictures stand in img elements, in
@@ -79,7 +79,7 @@ func caption(name string, text []byte) string {
 // answered is the beginning of a report: the question, and the answer in a line.
 var answered = regexp.MustCompile(`(?s)^# [^\n]*\n.*?\n## Answer\n\n(?:\*\*Cut short:[^\n]*\n\n)?\*\*[^\n]*\*\*\n`)
 
-// Text is a document that is neither a picture nor Markdown.
+// Text is a document of plain text.
 type Text struct {
 	Name, Body string
 	Lines      int // of the file
@@ -140,7 +140,7 @@ func readSection(files fs.FS, dir string, quote func(string) string) (*Section, 
 				return err
 			}
 			if n := s.Tables[len(s.Tables)-1].Of; n != f.Rows {
-				return fmt.Errorf("%s says that it has %d rows; shown as it is, with %d", results.ManifestName, f.Rows, n)
+				return fmt.Errorf("%s says that it has %d rows; the page shows the %d that are there", results.ManifestName, f.Rows, n)
 			}
 			return nil
 		})

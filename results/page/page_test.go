@@ -200,7 +200,7 @@ func TestCutShortIsSaid(t *testing.T) {
 		"Cut short: the tables hold":                      dir(t, m, "plan.csv", plan),
 		"Cut short: there is no manifest":                 killed,
 		"Not as it must be: plan.csv: open plan.csv":      dir(t, sample()),
-		"says that it has 2 rows; shown as it is, with 1": dir(t, sample(), "plan.csv", "arch\nx\n"),
+		"says that it has 2 rows; the page shows the 1 that are there": dir(t, sample(), "plan.csv", "arch\nx\n"),
 		"wrong number of fields":                          dir(t, sample(), "plan.csv", "arch\nx,y\n"),
 	} {
 		if page := written(t, d); !strings.Contains(page, want) {

@@ -50,14 +50,14 @@ type Writer struct {
 }
 
 // NewWriter begins a timeline of at most limit bytes; 0 for no limit. A timeline
-// of nothing but tracks takes some hundred bytes, whatever the limit.
+// of tracks alone takes some hundred bytes, whatever the limit.
 func NewWriter(w io.Writer, limit int64) *Writer {
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
 	p := &Writer{w: w, limit: limit, buf: make([]byte, 0, flushAt+1024), names: map[string]uint64{}, reserved: closingRoom}
-	// The first packet says that nothing came before it, and which track events
-	// are on that name none: the one of what was left out.
+	// The first packet says that nothing came before it. Events that name no track
+	// are on the track of events that were left out.
 	p.tracks = uint64(leftOut)
 	p.inner = appendUint(p.inner[:0], eventTrack, uint64(leftOut))
 	defaults := appendMessage(nil, defaultsEvent, p.inner)
@@ -233,8 +233,8 @@ type event struct {
 	link  Link
 }
 
-// event writes an event if there is room for it and for what must follow it. What
-// was reserved for its arrows is used up, so that one with arrows always fits.
+// event writes an event if there is room for it and for the bytes that must follow it. It
+// uses the room that was reserved for its arrows up, so that one with arrows always fits.
 func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 	if e.link.Count > 0 {
 		w.reserved -= int64(eventRoom + e.link.Count*flowRoom)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// look is how a series differs from the others: by colour, and for those who see
-// none by mark, dash and hatching.
+// look is how a series differs from the others: by colour, and for readers who see
+// no colours by mark, dash and hatching.
 type look struct {
 	ink   ink
 	mark  glyph

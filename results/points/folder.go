@@ -56,10 +56,9 @@ type Folder struct {
 	failed  error // that of the first write that failed
 }
 
-// OpenFolder opens the file at path, or makes it. Points that are there are had
-// if resume is set and they are of an equal run; otherwise they are
-// an error: nothing that was finished is thrown away. One program at a time may
-// have it open.
+// OpenFolder opens the file at path, or makes it. If resume is set, points of an
+// equal run that are there already are taken over. Other points are an error, so
+// that no finished work is thrown away. One program at a time may have it open.
 func OpenFolder(path string, run Run, keys []string, resume bool) (*Folder, error) {
 	file, err := lock(path)
 	if err != nil {
@@ -176,8 +175,8 @@ func (f *Folder) write(v any) error {
 	}
 	line := fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 	if _, err := f.file.Write(line); err != nil {
-		// What got through is a torn line: readers would cut it off, too.
-		return errors.Join(choice.Errorf("journal: %w; what was finished is in %s: go on with %s", err, f.path, choice.Name("resume")),
+		// The part that got through is a torn line: readers would cut it off, too.
+		return errors.Join(choice.Errorf("journal: %w; the finished rows are in %s: go on with %s", err, f.path, choice.Name("resume")),
 			f.rewind())
 	}
 	f.size += int64(len(line))
@@ -204,7 +203,7 @@ func (f *Folder) Close(complete bool) error {
 	return errors.Join(f.sync(), f.file.Close())
 }
 
-// Row is a row of the table, and what goes with it.
+// Row is a row of the table, with its rows of another table and its text.
 type Row struct {
 	Cells  Cells   `json:"cells"`
 	Others []Cells `json:"beside,omitempty"` // rows of the other table
@@ -214,7 +213,7 @@ type Row struct {
 // Cells is a row's cells; in JSON they keep their kinds.
 type Cells []results.Value
 
-// MarshalJSON writes the cells so that they are read back as they are.
+// MarshalJSON writes the cells so that reading gives the same ones.
 func (c Cells) MarshalJSON() ([]byte, error) {
 	texts := make([]string, len(c))
 	for i, v := range c {

@@ -265,7 +265,7 @@ func ParseShard(text string) (Shard, error) {
 		}
 	}
 	if index == "" && ok {
-		return Shard{}, fmt.Errorf("neither %s is set, which would say the index", strings.Join(indexes, " nor "))
+		return Shard{}, fmt.Errorf("no index: none of %s is set", strings.Join(indexes, ", "))
 	}
 	n, err := strconv.Atoi(of)
 	if !ok || err != nil || n < 1 {

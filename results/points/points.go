@@ -43,7 +43,7 @@ type Keeper[T any] interface {
 	Put(n int, o Outcome[T]) error
 }
 
-// Sweep is points, each of which comes to items.
+// Sweep is points. Each point gives items.
 type Sweep[T any] struct {
 	// Keys say what each point is.
 	Keys []string

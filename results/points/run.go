@@ -60,7 +60,7 @@ func written(m *results.Manifest, ignored ...string) Run {
 	return NewRun(m, tables, n, ignored...)
 }
 
-// plain is the run as it is read back: names of files need not be text.
+// plain is the run after writing and reading: names of files need not be text.
 func (r Run) plain() (out Run) {
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -72,7 +72,7 @@ func (r Run) plain() (out Run) {
 	return out
 }
 
-// facts are all that the run is, by what people call it.
+// facts are the run's parts, by their names for people.
 func (r Run) facts() map[any]string {
 	f := map[any]string{"version": r.Version, "revision": r.Revision, "command": r.Request.Name, "columns": r.Columns,
 		"combinations": strconv.Itoa(r.Points)}
@@ -117,13 +117,13 @@ type turn[T any] struct {
 	err   error // valid once items is closed
 }
 
-// inOrder makes n points on up to workers goroutines. What a point gives is taken
-// by this goroutine, in the order of the points: at once from the one whose turn
-// it is, later from those behind it.
+// inOrder makes n points on up to workers goroutines. This goroutine takes the items
+// in the order of the points: at once from the one whose turn it is, later from those
+// behind it.
 //
-// After a point fails no more are begun, and nothing behind it is taken, so that
-// what was taken is the same for any number of workers. When ctx ends, the points
-// that were finished all the same are taken, too. No goroutine is left behind.
+// After a point fails no more are begun, and no item behind it is taken, so that the
+// taken items are the same for any number of workers. When ctx ends, the points that
+// were finished all the same are taken, too. No goroutine is left behind.
 func inOrder[T any](ctx context.Context, n, workers int, point func(ctx context.Context, i int, give func(T)) error,
 	take func(T) error) error {
 	if workers == 1 {

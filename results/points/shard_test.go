@@ -22,7 +22,7 @@ func TestParseShard(t *testing.T) {
 		{text: "0/1", want: "0/1"},
 		{text: "3/8", want: "3/8"},
 		{text: "/8", env: "7", want: "7/8"},
-		{text: "/8", err: "neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set"},
+		{text: "/8", err: "none of JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID is set"},
 		{text: "/8", env: "8", err: `index "8" in JOB_COMPLETION_INDEX: want 0 to 7`},
 		{text: "8/8", err: `index "8": want 0 to 7`},
 		{text: "-1/8", err: `index "-1"`},

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package queue hands the points of a sweep to workers, on this machine or on others, and
-// collects what they come to. The queue is NATS JetStream: servers that keep messages.
+// collects their rows. The queue is NATS JetStream: servers that keep messages.
 //
 // A [Run] is what all points have in common: the request, the files that it
 // reads, by their contents, and which programs may do it. A point is known by its number
-// and its key. What is kept where, and what each name stands for:
+// and its key. The servers keep three things:
 //
 //	textpoke-jobs    a point that is to be done: textpoke.job.PROGRAM.RUN.POINT
 //	textpoke-rows    what one came to:           textpoke.row.RUN.POINT
 //	textpoke-files   the description of a run, its files, and rows too large for a message
 //
 // A subject holds one message, and a second one is refused. So a job that is published again
-// is there once, and a point that was done twice has one row, the first. That holds for ever,
-// where a message's identifier is remembered for minutes, and would keep a job from being
-// published again that was taken back.
+// is there once, and a point that was done twice has one row, the first. That holds for ever.
+// A message's identifier would be remembered for minutes only, and a job that was taken back
+// could not be published again meanwhile.
 //
 // A worker takes jobs of its own program alone: the subject says whose they are. It gives
 // notice while it works ([Options.AckWait]), publishes the row, and when a server has said
@@ -74,7 +74,7 @@ type Options struct {
 	Waiting func()
 }
 
-// Access is what servers ask of those who connect. The zero Access is nothing.
+// Access is the token or the certificate that servers ask for. The zero Access is none.
 type Access struct {
 	Token       string // a word
 	Credentials string // file of a user's token and key, as nsc writes it
@@ -265,7 +265,7 @@ func token(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Run has all that the points of a sweep share: the request, its files, and how many points there are.
+// Run is the shared part of a sweep's points: the request, its files, and the number of points.
 type Run struct {
 	Program string            `json:"program"`
 	Request choice.Request    `json:"request"`

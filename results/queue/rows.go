@@ -182,7 +182,7 @@ func (r *Rows) listen(ctx context.Context) error {
 		return err
 	}
 	r.consume, err = consumer.Consume(func(m jetstream.Msg) { r.take(m.Subject(), m.Data()) },
-		jetstream.ConsumeErrHandler(func(jetstream.ConsumeContext, error) {})) // tend looks for what is missing
+		jetstream.ConsumeErrHandler(func(jetstream.ConsumeContext, error) {})) // tend looks for missing rows
 	return err
 }
 
@@ -224,7 +224,7 @@ func (r *Rows) take(subject string, data []byte) {
 	r.changed = make(chan struct{})
 }
 
-// Await waits for what a point came to, once. The error is a *[points.LostError] where it came to nothing.
+// Await waits for a point's row, once. The error is a *[points.LostError] if the point is lost.
 func (r *Rows) Await(ctx context.Context, n int) ([]byte, error) {
 	for {
 		r.mu.Lock()
@@ -258,7 +258,7 @@ func (r *Rows) data(ctx context.Context, o outcome) (data []byte, err error) {
 	return data, err
 }
 
-// Finish removes all that the queue has of the run: its rows are where they belong.
+// Finish removes everything about the run from the queue: its rows are where they belong.
 func (r *Rows) Finish(ctx context.Context) error {
 	return r.end(ctx, rowSubjects(r.id), true)
 }

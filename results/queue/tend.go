@@ -23,8 +23,8 @@ func (r *Rows) again(n int) {
 	}
 }
 
-// tend looks for what is missing whenever nothing has come for a while: rows that were not
-// told of, and jobs that are lost.
+// tend looks for missing rows whenever no message has come for a while: rows that it was not
+// told of, and rows of lost jobs.
 func (r *Rows) tend() {
 	ctx := r.life
 	for sleep(ctx, r.q.AckWait) == nil {
@@ -52,7 +52,7 @@ func (r *Rows) tend() {
 				r.take(m.Subject, m.Data)
 			}
 		}
-		_ = r.publish(ctx, lost) // what is in the queue stays as it is
+		_ = r.publish(ctx, lost) // jobs that are in the queue are not published twice
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package coordinator merges what many clients want into few updates. A kernel makes
-// each wait for text_mutex and pay for its own rounds; here all that wait when an
-// update begins share it, so that k clients cost the rounds of one.
+// Package coordinator merges the requests of many clients into few updates. In a kernel
+// each client waits for text_mutex and pays for its own rounds. Here all requests that
+// wait when an update begins share it, so that k clients cost the rounds of one.
 //
 // It stands by itself: records are numbers, and the caller's function switches them. The
 // coordinator owns the clients' wishes, and hands out snapshots of them while it runs.
@@ -31,7 +31,7 @@ type Config struct {
 	// Records is how many records can be switched: they are numbered from 0.
 	Records int
 	// Apply brings changes into the text, all or none. Changes are ascending by
-	// record, and each is one: nothing is switched to what it is. One call at a time.
+	// record, and each changes its record. One call at a time.
 	Apply func(ctx context.Context, changes []Change) error
 	// Commit, where set, makes the end of requests durable before anybody is told.
 	// Those of one update come together. An error ends the coordinator's work: what
@@ -39,10 +39,10 @@ type Config struct {
 	Commit func(End) error
 
 	// Admit, where set, says how many of the requests that wait now may be carried out: the first n, and
-	// until when the others are held if nothing else comes. They are in the order of their deadlines, and
+	// until when the others are held if no request comes. They are in the order of their deadlines, and
 	// those of one client as they were submitted. One that switches nothing, with none of its client's before it,
-	// is not held. Where alone is true the next one waits for what is its client's alone: it steps aside with the
-	// others of its client, and Admit is asked again. Changes is what the first ones would switch together.
+	// is not held. Where alone is true, the next one waits for its own client's allowance: it is left out with
+	// the others of its client, and Admit is asked again. changes are those that the first n would make together.
 	Admit func(at time.Time, ts []*Ticket, changes func(n int) []Change) (n int, until time.Time, alone bool)
 
 	// Queue is how many requests may wait; Submit blocks while so many do.
@@ -176,8 +176,7 @@ func (c *Coordinator) SubmitEach(ctx context.Context, rs ...Request) ([]*Ticket,
 	return c.submitAll(ctx, alone...)
 }
 
-// submitAll queues tickets one behind the other, each of which knows when the last one is
-// there.
+// submitAll queues tickets one behind the other. Each knows when the last one is there.
 func (c *Coordinator) submitAll(ctx context.Context, each ...[]Request) (ts []*Ticket, err error) {
 	for _, rs := range each {
 		for _, r := range rs {
@@ -276,8 +275,8 @@ func (c *Coordinator) Stats() Stats {
 	return Stats{c.requests.Load(), c.updates.Load(), c.failed.Load(), c.changes.Load()}
 }
 
-// Snapshot is who is wanted now, as of one moment: what was committed.
+// Snapshot is the committed wants at one moment.
 func (c *Coordinator) Snapshot() *Snapshot { return c.shown.snapshot() }
 
-// Clients is how many clients want something.
+// Clients is how many clients want a record.
 func (c *Coordinator) Clients() int { return int(c.shown.clients.Load()) }

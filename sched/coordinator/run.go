@@ -61,8 +61,8 @@ func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
 	return c.linger(ctx, c.waiting(all, 0))
 }
 
-// waiting adds what is in the queue, and what was handed in together with the tickets from
-// the i-th on.
+// waiting adds the tickets in the queue, and those that were handed in together with the
+// tickets from the i-th on.
 func (c *Coordinator) waiting(all []*Ticket, i int) []*Ticket {
 	all = c.queued(all)
 	for ; i < len(all); i++ {
@@ -81,8 +81,8 @@ func (c *Coordinator) queued(all []*Ticket) []*Ticket {
 	return all
 }
 
-// company adds what comes until all that were handed in together are there. They may be
-// more than the queue has room for.
+// company adds tickets until all that were handed in together are there. They may be more
+// than the queue has room for.
 func (c *Coordinator) company(all []*Ticket, there <-chan struct{}) []*Ticket {
 	for {
 		select {
@@ -150,8 +150,8 @@ func (l *last) until(times float64) time.Time {
 
 // update carries requests out together. When that fails each is tried by itself,
 // so that one client's bad record does not cost the others theirs. An update that
-// failed because it was cancelled is not tried again. Who waits at its end is counted
-// before anybody is told: who is told asks again, and is no company for itself.
+// failed because it was cancelled is not tried again. The waiting clients are counted
+// before any client is told: one that is told asks again, and must not count for itself.
 func (c *Coordinator) update(ctx context.Context, at time.Time, ts []*Ticket) {
 	begun := c.cfg.Now()
 	us, err := c.try(ctx, at, ts)
@@ -215,7 +215,7 @@ func (c *Coordinator) settle(ts []*Ticket, us []undo, err error) End {
 	return end
 }
 
-// tell tells listeners and those who wait how requests that are settled have ended.
+// tell tells listeners and waiting clients how settled requests have ended.
 func (c *Coordinator) tell(end End) {
 	c.cfg.Listener.Ended(end)
 	c.requests.Add(uint64(len(end.Tickets)))

@@ -43,7 +43,7 @@ func (r *Request) check(records int) error {
 // Ticket is a request on its way, or several that go together.
 type Ticket struct {
 	requests []Request
-	company  <-chan struct{} // closed when all that were handed in with it are in the queue; nil: alone
+	company  <-chan struct{} // closed when all tickets that were handed in with it are in the queue; nil: alone
 	of       *Coordinator
 	state    atomic.Uint32
 	done     chan struct{}
@@ -139,8 +139,8 @@ type Listener struct {
 	// Split is told that an update of so many requests failed, and that each is
 	// tried by itself now.
 	Split func(requests int, err error)
-	// Ended is told how requests ended, once snapshots show it and before those who
-	// wait for them go on. Requests that are cancelled or expire end at any time.
+	// Ended is told how requests ended, once snapshots show it and before the waiting
+	// clients go on. Requests that are cancelled or expire end at any time.
 	Ended func(End)
 }
 

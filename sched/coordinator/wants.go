@@ -141,8 +141,8 @@ func (s *Snapshot) Records() iter.Seq[int] {
 	}
 }
 
-// shown is what everybody may see of the wants: what was committed. One goroutine
-// changes it; that one reads it without the lock.
+// shown is the committed wants, which all goroutines may read. One goroutine changes it, and
+// reads it without the lock.
 type shown struct {
 	mu      sync.Mutex
 	users   []int32

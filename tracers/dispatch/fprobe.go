@@ -146,7 +146,7 @@ func (p *probe) exit(ip records.Addr, t *Task) {
 	}
 }
 
-// node is struct rethook_node: what a hooked return needs.
+// node is struct rethook_node, for one hooked return.
 type node struct {
 	index uint32
 	next  atomic.Uint32 // in the pool: index of the next free node plus 1

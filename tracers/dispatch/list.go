@@ -30,7 +30,7 @@ func (w *Way) entry(o *tracers.Ops) *entry {
 	return e
 }
 
-// callback is how an ops' function is called where nothing else is between.
+// callback calls an ops' function directly.
 func callback(o *tracers.Ops) func(ip records.Addr, t *Task) {
 	f := o.Func.Entry
 	if f == nil {
@@ -45,8 +45,8 @@ func callback(o *tracers.Ops) func(ip records.Addr, t *Task) {
 }
 
 // list is ftrace_ops_list and ftrace_ops_list_func, kernel/trace/ftrace.c: all ops, the
-// newest first, whatever they trace. Readers take no lock; who is removed keeps its
-// pointer to the next, for those who stand on it.
+// newest first, whatever they trace. Readers take no lock; a removed entry keeps its
+// pointer to the next, for readers that stand on it.
 type list struct{ head atomic.Pointer[entry] }
 
 // call walks all ops and calls those that trace the function (ftrace_ops_test).
@@ -90,7 +90,7 @@ func (l *list) call(ip records.Addr, t *Task) {
 //	                                                          -> next ops -> ...
 //
 // One load for the head, and for every ops that is attached anywhere: itself, and where
-// it has a filter the hash, the bucket and what is in it. So it is before CALL_OPS
+// it has a filter the hash, the bucket and its entries. So it is before CALL_OPS
 // wherever an ops is not in the kernel's image, or more than one is attached.
 func newList(c Config) (*Way, error) {
 	w, err := newWay(c, words{}, true)
@@ -104,9 +104,9 @@ func newList(c Config) (*Way, error) {
 	return w, nil
 }
 
-// hash is a set of addresses, each with what it leads to: struct ftrace_hash in
-// kernel/trace/ftrace.c. It does not change once it is built; who wants another
-// one publishes another one.
+// hash is a set of addresses, each with its trampoline, if any: struct ftrace_hash in
+// kernel/trace/ftrace.c. It does not change once it is built; a change publishes
+// another one.
 type hash struct {
 	shift   uint8
 	buckets []*funcEntry
@@ -129,7 +129,7 @@ const (
 // gives it, twelve at most.
 func newHash(ips ...records.Addr) *hash { return hashTo(ips, nil) }
 
-// hashTo is a hash of addresses and what each leads to.
+// hashTo is a hash of addresses and the trampoline of each.
 func hashTo(ips []records.Addr, to []*trampoline) *hash {
 	n := min(bits.Len(uint(len(ips))), maxHashBits)
 	h := &hash{shift: uint8(64 - n), buckets: make([]*funcEntry, 1<<n)}
@@ -242,7 +242,7 @@ func (g *global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
 //	                                        -> list function  several users
 //
 // Two loads: the literal, and the ops, once; func and direct_call are both of that one,
-// so that they cannot mismatch. Who is attached elsewhere makes no difference. Several
+// so that they cannot mismatch. Ops on other functions make no difference. Several
 // users share ftrace_list_ops, whose func is the list function; one that needs help
 // against recursion goes that way too, also alone.
 //
@@ -257,8 +257,8 @@ func (g *global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
 //	site -> ftrace_caller -> list function -> ... -> hash ... -> trampoline
 //
 // Then a site whose only user is a trampoline out of reach looks its address up for every call: five
-// loads and more where a literal leads to the ops, which is what taking direct_call out of the ops
-// would mean for architectures with CALL_OPS and a short branch range.
+// loads and more where a literal leads to the ops. That would be the price of taking direct_call out
+// of the ops for architectures with CALL_OPS and a short branch range.
 type callOps []struct {
 	branch  atomic.Pointer[trampoline] // the instruction: nil ftrace_caller
 	literal atomic.Pointer[entry]
@@ -290,8 +290,8 @@ func newCallOps(c Config, near, single bool) (*Way, error) {
 	return w, nil
 }
 
-// newLiterals is a design that was turned down: what a site's literal leads to is found in another
-// way. publish stores that, at first nop_ops.
+// newLiterals is a design that was turned down: it finds a site's ops in another way than by its
+// literal. publish stores the ops, at first nop_ops.
 func newLiterals(c Config, publish func(w *Way, site int, e *entry), path func(w *Way, site int, t *Task)) (*Way, error) {
 	w, err := newWay(c, words{callOps: true, direct: true}, false)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	ArgRegisters = 13
 )
 
-// Task is a task that calls, with what is on the stack of ftrace_caller. The zero
-// value has not called anything yet. One goroutine uses it.
+// Task is a task that calls, with the frame of ftrace_caller. The zero value has not
+// called anything yet. One goroutine uses it.
 type Task struct {
 	tracers.Task
 	// Regs are the registers as the traced function finds them.

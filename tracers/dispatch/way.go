@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dispatch carries a call from a patched site to the tracers of its function, in
-// each way that kernels have or that was proposed. The core (package tracers) says which
-// ops are attached, what the text holds and which ops must be called. A way is a call path:
+// each way that kernels have or that was proposed. The core (package tracers) has the
+// attached ops, the text of sites, and the ops that must be called. A way is a call path:
 // the words that CPUs read between the site and the tracers. The core's stores change these
 // words while CPUs read them.
 //
 // # Counts
 //
-// A [Task] with [Task.Count] counts what its calls take. A load is an object that the call reads
+// A [Task] with [Task.Count] counts the loads of its calls. A load is an object that the call reads
 // because another object, or the site's literal, gave its address; all fields of one object
 // count as one load. Instructions are fetched and take no load, and neither do the
 // immediates in them. An instruction that can be patched is an atomic word here, and
@@ -85,7 +85,7 @@ type Config struct {
 	Elsewhere []records.Addr // functions that can be traced too, and are never called
 }
 
-// words is an instruction set whose sites are one word each, what it calls.
+// words is an instruction set whose sites are one word each: the target of the call.
 type words struct {
 	callOps bool // sites have literals
 	direct  bool // direct calls are known
@@ -145,7 +145,7 @@ func newWay(c Config, words words, force bool) (*Way, error) {
 	return w, nil
 }
 
-// name publishes what the literals name, and from now on what the core writes.
+// name publishes the ops of the literals, and from now on the core's stores to them.
 func (w *Way) name(literal func(site int, to tracers.Installed)) {
 	w.literal = literal
 	for site := range w.sites {
@@ -181,7 +181,7 @@ func (w *Way) relist(o, behind *tracers.Ops, on bool) {
 	at.Store(e)
 }
 
-// rehash is the core's store of what an ops traces.
+// rehash is the core's store of an ops' functions.
 func (w *Way) rehash(o *tracers.Ops) {
 	if e := w.entries[o]; e != nil && (e.direct == nil || !e.direct.all) {
 		e.filter.Store(w.hashOf(o.Filter))

@@ -29,10 +29,10 @@ const word = 4
 // text is read-only; nothing executes these bytes, so that they need no
 // breakpoint.
 //
-// A number that was given back is given to the next function that comes. Who has
-// loaded it before finds that function's record: the kernel would wait for a
-// grace period in between; here a lookup compares the record's function, and a
-// function whose record has gone has none.
+// The next function that comes gets a number that was given back. A lookup that has
+// loaded the number before finds that function's record. The kernel would wait for a
+// grace period in between. Here the lookup compares the record's function, and finds
+// none for a function whose record has gone.
 //
 // The array doubles and is never made smaller: the numbers are in the text, and
 // to change one is to write text again.

@@ -20,7 +20,7 @@ const (
 	moveCells = 16
 )
 
-// Resizable is a hash that is as large as what is in it asks for:
+// Resizable is a hash that grows and shrinks with its entries:
 //
 //	head -> cells [at, rec][at, rec][0, nil][at, rec]...
 //	          |                   |
@@ -35,11 +35,11 @@ const (
 //
 // An address stays in its cell until the whole table goes; only its record comes
 // and goes. When half of the cells have one, or few have a record, a new table is
-// put behind the old one, as rhashtable's future_tbl: from now on what is new
-// goes there, and each change moves 16 cells. A function is in the new table before
+// put behind the old one, as rhashtable's future_tbl: from now on new functions go
+// there, and each change moves 16 cells. A function is in the new table before
 // it leaves the old one, and lookups search the old one first, then the one behind
 // it: whatever they overtake, they meet it. When all have moved the new
-// table becomes the first. Who still searches the old one goes on to the new one.
+// table becomes the first. A lookup in the old one goes on to the new one.
 //
 // So no change works on more than 16 cells and its own search; but to get the new
 // table's memory, which is all zeros, takes as long as it takes.
@@ -96,8 +96,8 @@ func (c *cells) find(at records.Addr) *cell {
 	}
 }
 
-// put gives a function a record, in a cell of its own. The address comes first: a
-// cell without a record says nothing, and none has a record and no address.
+// put gives a function a record, in a cell of its own. It stores the address first: a cell
+// without a record counts as empty, and no cell has a record without an address.
 func (c *cells) put(r *Record) {
 	mask := uint64(len(c.slots) - 1)
 	for i := home(r.Func, c.shift); ; i++ {
@@ -229,8 +229,8 @@ func (t *Resizable) move() bool {
 // Len implements Table.
 func (t *Resizable) Len() int { return int(t.n.Load()) }
 
-// Cost implements Counted: the table, where its cells are, a cell (which one does not
-// depend on what the one before holds), the record.
+// Cost implements Counted: the table, the place of its cells, a cell (its place does not
+// depend on the contents of the one before), the record.
 func (t *Resizable) Cost(at records.Addr) Cost {
 	var cost Cost
 	for c := t.head.Load(); c != nil; c = c.next.Load() {

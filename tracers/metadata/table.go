@@ -91,8 +91,8 @@ type Cost struct {
 	// record's contents.
 	Loads int
 	// Lines are the cache lines that these loads touch and that other functions'
-	// lookups need not touch, 64 bytes each: what a call finds cold if
-	// all functions are called in turn. Nodes and records count as one line each.
+	// lookups need not touch, 64 bytes each: the cold lines of a call if all functions are
+	// called in turn. Nodes and records count as one line each.
 	Lines int
 }
 

@@ -203,7 +203,7 @@ var keys = map[string]struct{ file, on string }{
 func staticKey(name string) (*action, error) {
 	k, ok := keys[name]
 	if !ok {
-		return nil, fmt.Errorf("no file of which the guest knows switches the key %q", name)
+		return nil, fmt.Errorf("the guest knows no file that switches the key %q", name)
 	}
 	return writes("/proc/sys/"+k.file, k.on, "0")
 }

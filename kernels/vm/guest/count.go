@@ -44,7 +44,7 @@ type firmwareRow struct {
 }
 
 // firmwareEvents are those of RISC-V's SBI specification (chapter "Performance Monitoring Unit
-// Extension", section "Event: Firmware Events"), of which the kernel's perf makes raw events with bit 63 set
+// Extension", section "Event: Firmware Events"). The kernel's perf makes raw events with bit 63 set of them
 // (drivers/perf/riscv_pmu_sbi.c).
 var firmwareEvents = []struct {
 	code        uint64
@@ -94,8 +94,8 @@ func openRaw(config uint64, cpu int) (int, error) {
 	return int(fd), nil
 }
 
-// fences reads the firmware's counters. Reading one of another CPU interrupts it: it is done outside of what is
-// counted in /proc/interrupts.
+// fences reads the firmware's counters. Reading one of another CPU interrupts it, so it is done outside of the
+// readings of /proc/interrupts.
 func (c *counter) fences() []row {
 	var out []row
 	for _, f := range c.firmware {
@@ -175,7 +175,7 @@ func growth(before, after []row) []row {
 	return out
 }
 
-// tell sends one reading: what a CPU took in each row that grew.
+// tell sends one reading: the interrupts of each CPU in each row that grew.
 func tell(name, direction string, repetition int, took time.Duration, rows []row) {
 	say("reading", name, direction, strconv.Itoa(repetition), strconv.FormatInt(took.Microseconds(), 10))
 	for _, r := range rows {

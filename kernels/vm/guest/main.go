@@ -2,9 +2,9 @@
 
 //go:build linux
 
-// Command guest is the init of a virtual machine: it does what it finds in /job, counts what every CPU takes
-// meanwhile, tells it on the console, and switches the machine off. It uses nothing but the standard library: it is
-// built from its source alone, for the architecture of the kernel that is booted.
+// Command guest is the init of a virtual machine: it carries out the actions in /job, counts every CPU's interrupts
+// meanwhile, tells them on the console, and switches the machine off. It uses only the standard library: it is built
+// from its source alone, for the architecture of the booted kernel.
 package main
 
 import (

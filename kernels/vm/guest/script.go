@@ -23,9 +23,9 @@ import (
 //	start ARGUMENTS  starts the program, which goes on
 //	await TEXT       waits until it has said that, and two seconds more
 //	until ARGUMENTS  runs it again and again until it ends with 0
-//	run ARGUMENTS    runs it, or the program whose path stands first, and tells its exit code and what it said
-//	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
-//	together A & B   does steps at the same time; what they tell comes in the order in which they end
+//	run ARGUMENTS    runs it, or the program whose path stands first, and tells its exit code and its output
+//	kill, stop       ends the started one, by SIGKILL or SIGTERM, and tells how it ended and its output
+//	together A & B   does steps at the same time, and tells their results in the order in which they end
 //	after DURATION   does nothing, and kills it
 //	wait DURATION    does nothing
 //	mkdir FOLDER     makes a folder

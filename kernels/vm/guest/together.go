@@ -234,7 +234,7 @@ func splats() {
 	}
 	for _, mark := range []string{"WARNING: ", "BUG: ", "INFO: ", "kernel BUG at", "Oops: "} {
 		if at := strings.Index(string(log[:n]), mark); at >= 0 {
-			const consoleOff, most = 6, 8192 // SYSLOG_ACTION_CONSOLE_OFF: what the kernel prints would part the line
+			const consoleOff, most = 6, 8192 // SYSLOG_ACTION_CONSOLE_OFF: the kernel's messages would part the line
 			_, _ = syscall.Klogctl(consoleOff, nil)
 			say("splat", string(log[at:min(n, at+most)]))
 			return

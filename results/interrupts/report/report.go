@@ -73,7 +73,7 @@ var (
 	allColumns     = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn)
 )
 
-// Columns is an empty table of all that a [Report] has for scripts.
+// Columns is an empty table with a [Report]'s columns for scripts.
 func Columns() results.Table { return allColumns.Table("interrupts") }
 
 // NewReport compares each pair and explains its rows. With perCPU, people read each CPU's counts, too.
