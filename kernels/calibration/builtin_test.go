@@ -185,8 +185,8 @@ func TestBasesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("Of the %d quantities of the ten, %d are measured, %d published, %d derived from what was published or "+
-		"measured, and %d assumed", all, n[Measured], n[Published], n[Derived], n[Assumed])
+	want := fmt.Sprintf("Of the %d quantities of the ten, %d are measured, %d published, %d derived from published or "+
+		"measured ones, and %d assumed", all, n[Measured], n[Published], n[Derived], n[Assumed])
 	if text := strings.Join(strings.Fields(string(doc)), " "); !strings.Contains(text, want) || len(Builtins()) != 10 {
 		t.Errorf("it does not say: %s", want)
 	}

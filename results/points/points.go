@@ -80,7 +80,7 @@ type piece[T any] struct {
 }
 
 // Run goes through all points. The points that no worker came to an end with are lost; the others are done. An error of
-// a point ends the sweep, and what was taken before is the same for any number of workers.
+// a point ends the sweep, and the items before it are the same for any number of workers.
 func (s *Sweep[T]) Run(ctx context.Context, w Way[T]) (lost []*LostError, err error) {
 	err = inOrder(ctx, len(s.Keys), w.Workers, func(ctx context.Context, n int, give func(piece[T])) error {
 		return s.point(ctx, n, &w, give)

@@ -34,8 +34,8 @@ type Config struct {
 	// record, and each changes its record. One call at a time.
 	Apply func(ctx context.Context, changes []Change) error
 	// Commit, where set, makes the end of requests durable before anybody is told.
-	// Those of one update come together. An error ends the coordinator's work: what
-	// was not committed and all that follows is answered with ErrUncommitted.
+	// Those of one update come together. An error ends the coordinator's work:
+	// requests that were not committed, and all later ones, get ErrUncommitted.
 	Commit func(End) error
 
 	// Admit, where set, says how many of the requests that wait now may be carried out: the first n, and
@@ -57,7 +57,7 @@ type Config struct {
 	Gather time.Duration
 	// Linger has an update wait until as many requests have come as the last one
 	// carried and were waiting at its end, though no longer after that end than so
-	// many times what an update takes in the mean. Who is answered asks again a little
+	// many times the mean time of an update. A client that is answered asks again a little
 	// later: without this, clients fall into two halves, one being carried out while
 	// the other arrives. A client that is alone never waits. 0: not at all.
 	Linger float64
