@@ -97,12 +97,14 @@ func Beside[C, R, T any](s *Study[C, R], name string, rows []T) error {
 	if s.beside == nil {
 		s.beside = map[string]form.Rows{}
 	}
-	s.beside[name] = form.RowsOf(t)
+	facts := form.RowsOf(t)
+	s.beside[name] = facts
 	for i, row := range rows {
-		if err := hidden.AddTo(s.beside[name][i], row); err != nil {
+		if err := hidden.AddTo(facts[i], row); err != nil {
 			return err
 		}
 	}
+	s.later = append(s.later, func() error { return complete(declared.Columns, facts, &t, s.seenFrom(facts)) })
 	if declared.Hidden {
 		return nil
 	}
@@ -126,6 +128,7 @@ type Study[C, R any] struct {
 	table           results.Table
 	facts           form.Rows // the rows with what the table hides
 	beside          map[string]form.Rows
+	later           []func() error     // completes them
 	documents       []results.Document // of them
 	figures         []Comparison
 }
@@ -147,10 +150,75 @@ func (s *Study[C, R]) Add(row R) error {
 	if s.Progress != nil && s.Asked > 1 {
 		s.Progress(fmt.Sprintf("%d of %d rows", len(s.Rows), s.Asked))
 	}
-	if s.Lab.Add == nil {
+	if s.Lab.Add == nil || s.waits() {
 		return nil
 	}
 	return s.Lab.Add(cells...)
+}
+
+// waits tells whether rows show what all of them say together, so that none is handed over before.
+func (s *Study[C, R]) waits() bool {
+	return slices.ContainsFunc(s.Form.Columns, func(c form.Column) bool { return c.Late && !c.Hidden })
+}
+
+// finish adds the columns that look at other rows, and hands over the rows that have waited for that.
+func (s *Study[C, R]) finish() error {
+	for _, table := range s.later {
+		if err := table(); err != nil {
+			return err
+		}
+	}
+	err := complete(s.Form.Columns, s.facts, &s.table, s.seenFrom(s.facts))
+	if err != nil || s.Lab.Add == nil || !s.waits() {
+		return err
+	}
+	for _, row := range s.table.Rows {
+		cells := make([]any, len(row))
+		for i, v := range row {
+			cells[i] = v
+		}
+		if err := s.Lab.Add(cells...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seenFrom are the tables that the rows of one can look at: "" is that one, "rows" the main one.
+func (s *Study[C, R]) seenFrom(own form.Rows) func(string) form.Rows {
+	return func(table string) form.Rows {
+		switch table {
+		case "":
+			return own
+		case "rows":
+			return s.facts
+		}
+		return s.beside[table]
+	}
+}
+
+// complete adds the columns that look at other rows, to a table and to what is known of its rows.
+func complete(columns []form.Column, facts form.Rows, t *results.Table, of func(string) form.Rows) error {
+	if err := form.Finish(columns, facts, of); err != nil {
+		return err
+	}
+	at := -1
+	for _, c := range columns {
+		if !c.Hidden {
+			at++
+		}
+		for i := range facts {
+			if !c.Late || c.Hidden {
+				break
+			}
+			v, err := results.ValueOf(form.Cell(facts[i][c.Name], c.Kind))
+			if err != nil {
+				return err
+			}
+			t.Rows[i][at] = v
+		}
+	}
+	return nil
 }
 
 // Document adds a file beside the report.

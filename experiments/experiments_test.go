@@ -13,11 +13,13 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // pair is a row of the experiment that the tests run.
@@ -222,8 +224,10 @@ func TestFlags(t *testing.T) {
 	)
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fields := []*choice.Field{
-		Arches(&arches), Buffers(&buffers, "7,dynamic"), Lookups(&kinds),
-		choice.Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
+		Of(&arches, "arch", "", "", func(c *sim.Config) *isa.Arch { return &c.Arch }),
+		Of(&buffers, "buffer", "7,dynamic", "", func(c *sim.Config) *sched.Buffer { return &c.Buffer }),
+		Of(&kinds, "lookup", "", "", func(c *sim.Config) *int3.Lookup { return &c.Lookup }),
+		choice.Counts(&counts, "n", "1,2", "`list` of n", 1, 9), fieldOf(&roles, form.Flag{Name: "cpus", Default: "busy=2,isolated=1", Doc: "`machine`"}),
 		choice.Strings(&texts, "text", "text", "one", "`texts`", nil), choice.Flag(&yes, "yes", "or no"), choice.File(&file, "file", "`file`"),
 		choice.Count(&one, "one", 3, "`number`", 0, 5), choice.Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15,
 			"`number`"),
@@ -253,8 +257,8 @@ func TestFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--arch=arm46":      "did you mean arm64",
 		"--buffer=dynamik":  "did you mean dynamic",
-		"--buffer=3,0":      "want numbers of slots",
-		"--buffer=":         "want numbers of slots",
+		"--buffer=3,0":      "want a number of slots",
+		"--buffer=":         "want a number of slots",
 		"--lookup=hsah":     "did you mean hash",
 		"--n=3,10":          "want whole numbers from 1 to 9",
 		"--n=1.5":           "want whole numbers from 1 to 9",

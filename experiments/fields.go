@@ -3,6 +3,8 @@
 package experiments
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,48 +16,75 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// Arches is the field arch: all instruction sets by default.
-func Arches(to *[]isa.Arch) *choice.Field {
-	return choice.NamedList(to, "arch", "`list` of instruction sets", cpus.ArchNames(), cpus.ParseArch, func(a isa.Arch) string {
-		if a == nil {
-			return ""
-		}
-		return a.Traits().Name
-	})
-}
-
-// Buffers is the field buffer.
-func Buffers(to *[]sched.Buffer, preset string) *choice.Field {
-	const doc = "`list` of vector sizes: a number of slots (TP_VEC_MAX), or dynamic, as many as there are patches"
-	return choice.List(to, "buffer", preset, doc, choice.Kind[sched.Buffer]{
-		Format: sched.Buffer.String,
-		Parse: func(s string) (sched.Buffer, error) {
-			b, err := sched.ParseBuffer(s)
-			if err != nil {
-				err = fmt.Errorf("want numbers of slots, 1 or more, or %s%s", sched.Dynamic,
-					spelling.Hint(s, []string{sched.Dynamic.String()}))
+// Of is a field of a list whose values are those of an axis of combinations, which says how they are read and printed:
+// one value of each is field. Without a preset it is all values that have names.
+func Of[T any](to *[]T, name, preset, doc string, field func(*sim.Config) *T) *choice.Field {
+	a := sim.Axes.Named(name)
+	if preset == "" {
+		preset = strings.Join(a.Names, ",")
+	}
+	return choice.List(to, name, preset, cmp.Or(doc, "`list` of "+a.Doc), choice.Kind[T]{
+		Names: a.Names,
+		Parse: func(s string) (v T, err error) {
+			if err := a.Known(s); err != nil {
+				return v, err
 			}
-			return b, err
+			set, err := a.Parse(s)
+			if err != nil {
+				return v, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", name, s)))
+			}
+			var c sim.Config
+			err = set(&c)
+			return *field(&c), err
+		},
+		Format: func(v T) string {
+			var c sim.Config
+			*field(&c) = v
+			return a.Print(&c)
 		},
 	})
 }
 
-// Lookups is the field lookup: all indexes by default.
-func Lookups(to *[]int3.Lookup) *choice.Field {
-	return choice.NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
-		int3.Lookup.String)
+// Axis is a field of the text of an axis's values, with commas between them.
+func Axis[C any](a *axis.Axis[C], preset string, to *string) *choice.Field {
+	return choice.One(to, a.Name, preset, a.Doc, choice.Kind[string]{
+		Type: "list", Names: a.Names, Format: strings.Clone,
+		Parse: func(s string) (string, error) {
+			_, err := Sets(a, s)
+			if err != nil { // who is asked says which value it is
+				err = errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", a.Name, s)))
+			}
+			return s, err
+		},
+	})
 }
 
-// Refs is the field refs.
-func Refs(to *[]int3.Refs, preset string) *choice.Field {
-	return choice.List(to, "refs", preset, "`list` of ways in which handlers are counted", choice.Named(int3.RefsNames(), int3.ParseRefs,
-		int3.Refs.String))
+// Sets reads such a text.
+func Sets[C any](a *axis.Axis[C], text string) (out []axis.Set[C], err error) {
+	values := strings.Split(text, ",")
+	if a.Split != nil {
+		if values, err = a.Split([]string{text}); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range values {
+		if err := a.Known(v); err != nil {
+			return nil, err
+		}
+		set, err := a.Parse(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, set)
+	}
+	return out, nil
 }
 
 // Repeats is the field repeats: as many measurements as bound a median with 95 %
@@ -71,13 +100,6 @@ func Repeats(to *int, preset int, doc string) *choice.Field {
 		return n, err
 	}
 	return choice.One(to, "repeats", strconv.Itoa(preset), doc, k)
-}
-
-// Roles is the field cpus: the CPUs of a machine by role.
-func Roles(to *[]cpus.Role, preset, doc string) *choice.Field {
-	return choice.One(to, "cpus", preset,
-		doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
-		choice.Kind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
 }
 
 // Records is the field records: one table of records.
@@ -168,17 +190,19 @@ func fieldOf(to any, f form.Flag) *choice.Field {
 	case *[]string:
 		return Tables(to, f.Doc)
 	case *[]isa.Arch:
-		return Arches(to)
+		return Of(to, "arch", "", "", func(c *sim.Config) *isa.Arch { return &c.Arch })
 	case *[]Machine:
 		return Machines(to, f.Default)
 	case *[]cpus.Role:
-		return Roles(to, f.Default, f.Doc)
+		return choice.One(to, f.Name, f.Default,
+			f.Doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
+			choice.Kind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
 	case *[]sched.Buffer:
-		return Buffers(to, f.Default)
+		return Of(to, "buffer", f.Default, "", func(c *sim.Config) *sched.Buffer { return &c.Buffer })
 	case *[]int3.Lookup:
-		return Lookups(to)
+		return Of(to, "lookup", "", "", func(c *sim.Config) *int3.Lookup { return &c.Lookup })
 	case *[]int3.Refs:
-		return Refs(to, f.Default)
+		return Of(to, "refs", f.Default, "", func(c *sim.Config) *int3.Refs { return &c.Refs })
 	}
 	return nil
 }

@@ -32,8 +32,17 @@ var layoutText string
 var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(template.FuncMap{
 	"host": func() string { return runtime.GOOS + ", " + runtime.GOARCH }, "processor": processor,
 	"pair": func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
-	"size": choice.Size, "span": Span, "modelled": Modelled, "lacks": Lacks,
+	"size": size, "span": Span, "modelled": Modelled, "lacks": Lacks,
 }).Parse(layoutText))
+
+// size is a number of bytes as people read it; "" for an empty cell.
+func size(v any) string {
+	n, err := strconv.ParseUint(form.Said("", v), 10, 64)
+	if err != nil {
+		return ""
+	}
+	return choice.Size(n)
+}
 
 // report is what the layout is filled with.
 type report struct {

@@ -88,6 +88,9 @@ func (s *Spec[C, R]) Study(c C, lab Lab) *Study[C, R] {
 // Answer is the answer of a study, of which templates say what has been found.
 func (s *Spec[C, R]) Answer(study *Study[C, R], found any) (*Answer, error) {
 	f := s.form()
+	if err := study.finish(); err != nil {
+		return nil, err
+	}
 	declared, err := figures(f, study.Of)
 	if err != nil {
 		return nil, err

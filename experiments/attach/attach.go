@@ -113,11 +113,6 @@ func (r *row) Range() string {
 		results.Seconds(s.High))
 }
 
-// GracePeriods is the modelled time of its waits, in seconds.
-func (r *row) GracePeriods() float64 {
-	return experiments.First(r.Parts, func(p ledger.Part) bool { return p.Name == "grace periods" }).NS / 1e9
-}
-
 // Rounds are those of all causes.
 func (r *row) Rounds() int { return r.Counts.AllRounds() }
 
@@ -135,14 +130,6 @@ var cells = func() map[string]func(*row) any {
 
 // Modelled is the modelled time of all of it, in nanoseconds.
 func (r *row) Modelled() float64 { return ledger.Whole(r.Parts) }
-
-// Both is the time of attaching and of detaching, in seconds; of rows that detach.
-func (r *row) Both() float64 {
-	if r.attached == nil {
-		return 0
-	}
-	return both{r.attached, r}.Seconds()
-}
 
 // column makes a name fit a column.
 func column(s string) string {
@@ -184,9 +171,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
-	both, parts := pairs(s.Rows)
 	return a, cmp.Or(err, experiments.Beside(s, "measured", measured),
-		experiments.Beside(s, "predicted", predicted), experiments.Beside(s, "pairs", both), experiments.Beside(s, "parts", parts))
+		experiments.Beside(s, "predicted", predicted), experiments.Beside(s, "parts", parts(s.Rows)))
 }
 
 // machines finds the machine for each instruction set.
@@ -265,36 +251,31 @@ type answer struct {
 // Assumed is what is assumed of records, hashes and allocations.
 func (a *answer) Assumed() ledger.Extra { return ledger.AssumedExtra }
 
-// both is attaching and detaching of the same functions, as many as were counted at most.
-type both struct{ On, Off *row }
-
-// Seconds is the modelled time of both.
-func (b both) Seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
-
-// pairs are those, in the order of rows, and what the one that takes longest does of each part.
-func pairs(rows []*row) (out []both, parts []part) {
-	n := 0
-	for _, r := range rows {
-		n = max(n, r.Counts.Functions)
-	}
-	for i := 0; i+1 < len(rows); i += 2 { // jobs come in pairs
-		if rows[i].Counts.Functions == n {
-			out = append(out, both{rows[i], rows[i+1]})
-		}
-	}
-	if len(out) == 0 {
-		return nil, nil
-	}
-	dearest := slices.MaxFunc(out, func(a, b both) int { return cmp.Compare(a.Seconds(), b.Seconds()) })
-	for i, p := range dearest.On.Parts {
-		parts = append(parts, part{dearest, p, published.Attach}, part{dearest, dearest.Off.Parts[i], published.Detach})
-	}
-	return out, parts
-}
-
 // part is what a part of attaching, or of detaching, takes.
 type part struct {
-	both
 	ledger.Part
 	Direction string
+	Functions int
 }
+
+// parts are those of the way that takes longest for the most functions: rows that attach stand before those that detach.
+func parts(rows []*row) (out []part) {
+	var dearest *row
+	for _, r := range rows {
+		if r.attached != nil && (dearest == nil || r.Counts.Functions > dearest.Counts.Functions ||
+			r.Counts.Functions == dearest.Counts.Functions && r.both() > dearest.both()) {
+			dearest = r
+		}
+	}
+	if dearest == nil {
+		return nil
+	}
+	n := dearest.Counts.Functions
+	for i, p := range dearest.attached.Parts {
+		out = append(out, part{p, published.Attach, n}, part{dearest.Parts[i], published.Detach, n})
+	}
+	return out
+}
+
+// both is the time of attaching and of detaching, in seconds.
+func (r *row) both() float64 { return r.attached.Seconds() + r.Seconds() }

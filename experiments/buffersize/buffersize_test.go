@@ -14,12 +14,9 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/kernels/calibration"
-	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim"
-	simtimed "github.com/textpoke/textpoke/sim/timed"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -115,7 +112,7 @@ func TestFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := split{rapid.Float64Range(10, 1e4).Draw(t, "site"), rapid.Float64Range(1e3, 1e7).Draw(t, "batch")}
 		sites := 70 * rapid.IntRange(1, 10_000).Draw(t, "slots")
-		var rows []*row
+		var rows form.Rows
 		for _, batches := range []int{1, 7, 70} {
 			rows = append(rows, fake(sites, batches, s.Site*float64(sites)+s.Batch*float64(batches)))
 		}
@@ -123,68 +120,60 @@ func TestFit(t *testing.T) {
 			t.Fatalf("fitted %v, want %v", f, s)
 		}
 	})
-	if fitted([]*row{fake(10, 1, 100), fake(10, 1, 101)}) != nil {
+	if fitted(form.Rows{fake(10, 1, 100), fake(10, 1, 101)}) != nil {
 		t.Error("fitted to one size")
 	}
 }
 
 // fake is a row of so many patches in so many batches.
-func fake(patches, batches int, update float64) *row {
-	r := &row{}
-	r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: patches / batches}}, Patches: patches,
-		Flushes: batches}
-	r.Modelled = &sim.Modelled{Update: simtimed.Nanos(math.Round(update))}
-	return r
+func fake(patches, batches int, update float64) form.Row {
+	return form.Row{"patches": int64(patches), "flushes": int64(batches), "update_ns": int64(math.Round(update))}
 }
 
 // TestFront: nothing dominates what is on a front, and what is off it is dominated
 // by what it names, which is on it.
 func TestFront(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		small := rapid.IntRange(0, 3)
-		var rows []*row
-		for i := range rapid.IntRange(1, 8).Draw(t, "rows") {
-			r := &row{Update: modelled.Update{}}
-			r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: i + 1}}, IPIsPerCPU: small.Draw(t, "ipis"),
-				BufferBytes: small.Draw(t, "bytes")}
-			if rapid.IntRange(0, 9).Draw(t, "timed") > 0 {
-				r.Modelled = &sim.Modelled{
-					Update: simtimed.Nanos(small.Draw(t, "update")), Exposure: simtimed.Nanos(small.Draw(t,
-						"exposure")), StolenMean: float64(small.Draw(t, "stolen")),
+	r := trial.Must(t, Experiment, append(few, "--buffer", "1,2,16,64,127,128,130,170,256,511,512,1024,1700,2000,4096,dynamic")...)
+	off := 0
+	for column, costs := range map[string][]string{
+		"dominated_by":        {"ipis_per_cpu", "exposure_ns", "buffer_bytes"},
+		"dominated_update_by": {"update_ns", "exposure_ns", "buffer_bytes"},
+		"dominated_stolen_by": {"stolen_mean_ns", "exposure_ns", "buffer_bytes"},
+	} {
+		beats := func(a, b int) bool {
+			better := false
+			for _, cost := range costs {
+				x, y := r.Number(t, a, cost), r.Number(t, b, cost)
+				if x > y {
+					return false
 				}
+				better = better || x < y
 			}
-			rows = append(rows, r)
+			return better && r.Cell(t, a, "calibration") == r.Cell(t, b, "calibration")
 		}
-		judge(rows)
-		first := func(r *row) [3]int { return [3]int{r.IPIsPerCPU, int(r.Modelled.Exposure), r.BufferBytes} }
-		beats := func(a, b [3]int) bool {
-			return a != b && a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2]
-		}
-		for _, r := range rows {
-			if r.Modelled == nil {
-				if r.dominated != [numFronts]string{} {
-					t.Fatal("judged without times")
-				}
-				continue
-			}
-			var by []string
-			for _, q := range rows {
-				if q.Modelled != nil && beats(first(q), first(r)) {
-					by = append(by, q.Buffer.String())
+		for i := range r.Table.Rows {
+			by, named := 0, -1
+			for k := range r.Table.Rows {
+				if beats(k, i) {
+					by++
+					if r.Cell(t, k, "buffer") == r.Cell(t, i, column) {
+						named = k
+					}
 				}
 			}
-			switch got := r.dominated[0]; {
-			case len(by) == 0 && got != "":
-				t.Fatalf("%s slots: dominated by %s, and nothing is better", r.Buffer, got)
-			case len(by) > 0 && !strings.Contains(" "+strings.Join(by, " ")+" ", " "+got+" "):
-				t.Fatalf("%s slots: dominated by %q, want one of %v", r.Buffer, got, by)
-			case got != "":
-				if slots, _ := strconv.Atoi(got); rows[slots-1].dominated[0] != "" {
-					t.Fatalf("%s dominates and is dominated", got)
-				}
+			switch got := r.Cell(t, i, column); {
+			case by == 0 && got != "":
+				t.Errorf("row %d: %s %s, and nothing is better", i, column, got)
+			case by > 0 && (named < 0 || r.Cell(t, named, column) != ""):
+				t.Errorf("row %d: %s %q, which is not better or not on the front", i, column, got)
+			case by > 0:
+				off++
 			}
 		}
-	})
+	}
+	if off == 0 {
+		t.Error("every size is on every front: nothing was tested")
+	}
 }
 
 // TestNotTimed: what would take too many interrupts is counted all the same.
@@ -220,8 +209,8 @@ func TestWrong(t *testing.T) {
 		{"--calibration=nosuch", `calibration "nosuch": no such file`},
 		{"--calibration=vm-2@0", "vm-2@0: want 1 to 8192 CPUs behind the @"},
 		{"--calibration=jump-lable-24", "did you mean jump-label-24"},
-		{"--calls=-1", "want a number from 0 to 1e9"},
-		{"--calls=NaN", "want a number from 0 to 1e9"},
+		{"--calls=-1", "want a number a second, from 0"},
+		{"--calls=NaN", "want a number a second, from 0"},
 		{"--records=arm64-6.12", "records arm64-6.12 are of arm64, not of x86_64"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {

@@ -57,9 +57,6 @@ type row struct {
 // counts are what one call takes.
 type counts struct{ loads, walked, called int64 }
 
-// Walked is how many entries of the list a call walks.
-func (r *row) Walked() int64 { return r.counts.walked }
-
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	costs, err := published.CallCosts.Read(c.Published)
@@ -83,6 +80,11 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if a.m1, err = published.M1Calls.Read(""); err != nil {
 		return nil, err
 	}
+	_, others, err := newCell(published.WithCallOps, 2, 100)
+	if err != nil {
+		return nil, err
+	}
+	a.WithOthers = others.walked
 	all, cells, err := c.prepare(costs)
 	if err != nil {
 		return nil, err

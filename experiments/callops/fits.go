@@ -89,7 +89,7 @@ func (c *Config) predict(rows []*row) []*path {
 type named struct {
 	*fit.Line
 	name     string
-	relative bool // errors are shares of the values
+	Relative bool // errors are shares of the values
 }
 
 // judged is a claim of the mail put to the table.
@@ -164,47 +164,17 @@ func judgeThird(rows []*row) *judged {
 // answer is the rows that were finished, and what follows from them.
 type answer struct {
 	*experiments.Study[Config, *row]
-	Slips []published.Slip
-	Paths []*path
-	m1    []published.CallTime
+	Slips      []published.Slip
+	Paths      []*path
+	WithOthers int64 // entries that a call of two tracers walks with 100 of others
+	m1         []published.CallTime
 }
 
 // M1Source is where the figures of the Apple M1 are from.
 func (a *answer) M1Source() string { return published.M1Calls.Source }
 
-// Skip is what an unrelated tracer adds over the list; nil where the rows make no
-// lines.
-func (a *answer) Skip() *fit.Estimate {
-	skip := a.line("skip")
-	if skip == nil || a.Constant() == nil {
-		return nil
-	}
-	return &skip.Line.Slope
-}
-
-// Constant is the claim that with a literal it adds nothing.
+// Constant is the claim that with a literal an unrelated tracer adds nothing; nil where the rows make no line.
 func (a *answer) Constant() *judged { return judgeConstant(a.Rows) }
-
-// cliff is what the second tracer of a function costs, and why.
-type cliff struct {
-	One, Two, Without *row
-	WithOthers        int64 // entries walked with 100 tracers of others
-}
-
-// Cliff is nil where the table does not have those rows.
-func (a *answer) Cliff() *cliff {
-	c := &cliff{
-		One: a.find(published.WithCallOps, published.RelevantBlock, 1, 0), Two: a.find(published.WithCallOps,
-			published.RelevantBlock, 2, 0),
-		Without: a.find(published.WithoutCallOps, published.RelevantBlock, 2, 0),
-	}
-	_, n, err := newCell(published.WithCallOps, 2, 100)
-	if c.One == nil || c.Two == nil || err != nil {
-		return nil
-	}
-	c.WithOthers = n.walked
-	return c
-}
 
 // judgedSlip is what the lines make of an integer that does not follow.
 type judgedSlip struct {
@@ -256,7 +226,7 @@ func (a *answer) find(kernel, block string, relevant, irrelevant int) *row {
 	})
 }
 
-// Claims are those of the mail that can be put to the table.
+// Claims are those of the mail that can be put to the table; the first is that a literal adds nothing.
 func (a *answer) Claims() []*judged {
 	all := []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)}
 	return experiments.Where(all, func(j *judged) bool { return j != nil })
@@ -277,18 +247,6 @@ func (a *answer) liveLine(kernel string, relative bool) *fit.Line {
 	}
 	l, err := fit.Fit(x, y, weights)
 	if err != nil {
-		return nil
-	}
-	return l
-}
-
-// liveLines are the lines through this machine's times.
-type liveLines struct{ List, Literal *fit.Line }
-
-// LiveLines is nil where nothing was timed.
-func (a *answer) LiveLines() *liveLines {
-	l := &liveLines{a.liveLine(published.WithoutCallOps, true), a.liveLine(published.WithCallOps, false)}
-	if l.List == nil || l.Literal == nil {
 		return nil
 	}
 	return l

@@ -34,22 +34,15 @@ var declared string
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
 
-// point is clients on a machine.
-type point struct {
+// row is what the updates of clients on a machine come to one way.
+type row struct {
 	Machine experiments.Machine
 	Clients int
 	Load    float64
 	batches []batch
 	round   nanos
-}
-
-// row is what their updates come to one way.
-type row struct {
-	*point
 	scheme
 	outcome
-	Peak  bool // the most clients of the first machine at their highest load
-	Quiet bool // at their lowest, where that is another
 	today *row // what the kernel of today does of the same
 }
 
@@ -62,53 +55,29 @@ func (r *row) Ideal() float64 { return float64(len(r.batches[r.Clients])) / floa
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Clients) * len(c.Loads) * len(schemes)
-	first, quiet, loud := c.Machines[0], slices.Min(c.Loads), slices.Max(c.Loads)
-	most := slices.Max(c.Clients)
-	err := c.each(ctx, func(p *point) error {
-		alone := p.batches[1].takes(p.round)
-		drawn := pauses(s.Seed, p.Clients, c.Updates, float64(alone)*(1-p.Load)/p.Load)
-		var now *row
-		for _, way := range schemes {
-			r := &row{point: p, scheme: way, Peak: p.Machine == first && p.Clients == most && p.Load == loud,
-				Quiet:   p.Machine == first && p.Clients == most && p.Load == quiet && quiet < loud,
-				outcome: simulate(way, p.round, p.batches, drawn)}
-			if way.Name == today {
-				now = r
-			}
-			r.today = now
-			if err := s.Add(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return s, err
-}
-
-// each goes over the points.
-func (c *Config) each(ctx context.Context, do func(*point) error) error {
-	most := 0
-	for _, n := range c.Clients {
-		most = max(most, n)
-	}
+	var rows []*row
 	for _, m := range c.Machines {
-		all, err := batches(ctx, m, most, c.Patches)
+		all, err := batches(ctx, m, slices.Max(c.Clients), c.Patches)
 		if err != nil {
-			return err
+			return s, err
 		}
 		round := nanos(math.Round(m.Costs.Round(m.Online - 1)))
 		for _, n := range c.Clients {
 			for _, load := range c.Loads {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if err := do(&point{m, n, load, all, round}); err != nil {
-					return err
+				today := len(rows)
+				for _, way := range schemes {
+					rows = append(rows, &row{Machine: m, Clients: n, Load: load, batches: all, round: round, scheme: way})
+					rows[len(rows)-1].today = rows[today]
 				}
 			}
 		}
 	}
-	return nil
+	return s, experiments.Each(ctx, s, rows, func(r *row) (*row, error) {
+		alone := r.batches[1].takes(r.round)
+		drawn := pauses(s.Seed, r.Clients, c.Updates, float64(alone)*(1-r.Load)/r.Load)
+		r.outcome = simulate(r.scheme, r.round, r.batches, drawn)
+		return r, nil
+	})
 }
 
 // nanos is a time, or a point in time, in nanoseconds. Times only order what happens.

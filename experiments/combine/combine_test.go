@@ -61,7 +61,7 @@ func TestBounds(t *testing.T) {
 	}
 	for i := range r.Table.Rows {
 		saved, times := r.Number(t, i, "saved"), r.Number(t, i, "times_ideal")
-		alone, now := r.Cell(t, i, "clients") == "1", r.Cell(t, i, "scheme") == today
+		alone, now := r.Cell(t, i, "clients") == "1", r.Cell(t, i, "scheme") == "mutex"
 		if saved < 0 || times < 1 || (alone || now) && saved != 0 || alone && r.Number(t, i, "contended") != 0 {
 			t.Errorf("%v", r.Table.Rows[i])
 		}

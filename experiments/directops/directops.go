@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
@@ -36,17 +37,19 @@ var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measu
 // counted are the kernels whose attaching is counted: both designs, and all instruction sets.
 var counted = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}
 
-// row is the calls of one set-up.
+// row is the calls of one set-up: who is attached, and where trampolines lie.
 type row struct {
-	arch isa.Arch
-	setup
+	ISA         isa.Arch
 	Trampolines int
+	One         bool // ops for all trampolines; otherwise each has one
+	Far         bool // trampolines are out of branch range
+	Slow        bool // somebody traces all functions too
 	InKernel    bool
 	mean
-}
 
-// Arch is the instruction set's name.
-func (r *row) Arch() string { return r.arch.Traits().Name }
+	way  *dispatch.Way
+	fast *row // the same calls on the fast path; nil of these
+}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
@@ -66,96 +69,28 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	err = cmp.Or(experiments.Beside(s, "attach", attached), experiments.Beside(s, "ops", published.TimesByOps(times)))
-	if err != nil {
-		return nil, err
-	}
-	for _, arch := range c.Arches {
-		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
-	}
-	err = c.calls(ctx, s, kernels)
-	return s, cmp.Or(err, experiments.Beside(s, "pairs", pairs(s.Rows)))
+	err = experiments.Each(ctx, s, c.rows(kernels), func(r *row) (*row, error) { return r, r.count(ctx) })
+	return s, cmp.Or(err, experiments.Beside(s, "attach", attached), experiments.Beside(s, "ops", published.TimesByOps(times)))
 }
 
-// calls counts all calls that there are to count.
-func (c *Config) calls(ctx context.Context, s *experiments.Study[Config, *row], kernels []*ledger.Kernel) error {
+// rows are all set-ups that an instruction set can have: where sites do not name their ops, a trampoline out of range
+// cannot be called at all.
+func (c *Config) rows(kernels []*ledger.Kernel) (out []*row) {
 	for _, arch := range c.Arches {
-		t, err := records.Open(ctx, records.DefaultFor(arch.Traits().Name), records.Options{})
-		if err != nil {
-			return err
-		}
-		for _, paths := range setups(arch) {
-			for _, n := range c.Trampolines {
-				r := row{arch: arch, Trampolines: n, InKernel: has(kernels, arch, paths[0])}
-				if err := count(ctx, s, paths, t.Addrs()[:n], r); err != nil {
-					return err
+		for _, one := range []bool{false, true} {
+			known := slices.ContainsFunc(kernels, func(k *ledger.Kernel) bool {
+				return k.Arch == arch.Traits().Name && k.SharedDirectOps() == one
+			})
+			for _, far := range []bool{false, true} {
+				if far && !arch.Traits().CallOps {
+					continue
 				}
-			}
-		}
-	}
-	return nil
-}
-
-// count counts the fast path and then the slow one of trampolines of these functions.
-func count(ctx context.Context, s *experiments.Study[Config, *row], paths [2]setup, ips []records.Addr, r row) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	c, err := gather(r.arch, paths[0], ips)
-	if err != nil {
-		return err
-	}
-	for _, p := range paths {
-		if p.slow {
-			if err := c.traceAll(); err != nil {
-				return err
-			}
-		}
-		done := r
-		done.setup, done.mean = p, c.calls(p.slow)
-		if err := s.Add(&done); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// has tells whether a kernel does it so: all that are known have one or the other.
-func has(kernels []*ledger.Kernel, arch isa.Arch, s setup) bool {
-	for _, k := range kernels {
-		if k.Arch == arch.Traits().Name && k.SharedDirectOps() == s.one {
-			return true
-		}
-	}
-	return false
-}
-
-// setup is who is attached, and where trampolines lie.
-type setup struct {
-	one  bool // ops for all trampolines; otherwise each has one
-	far  bool // trampolines are out of branch range
-	slow bool // somebody traces all functions too
-}
-
-func choose(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
-
-func (s setup) Ops() string   { return choose(s.one, "one", "each") }
-func (s setup) Place() string { return choose(s.far, "far", "near") }
-func (s setup) Path() string  { return choose(s.slow, "slow", "fast") }
-
-// setups are those that an instruction set can have, those of the slow path after
-// the same of the fast one: where sites do not name their ops, a trampoline out of
-// range cannot be called at all.
-func setups(arch isa.Arch) (out [][2]setup) {
-	for _, one := range []bool{false, true} {
-		for _, far := range []bool{false, true} {
-			if !far || arch.Traits().CallOps {
-				out = append(out, [2]setup{{one, far, false}, {one, far, true}})
+				for _, n := range c.Trampolines {
+					fast := &row{ISA: arch, Trampolines: n, One: one, Far: far, InKernel: known}
+					slow := *fast
+					slow.Slow, slow.fast = true, fast
+					out = append(out, fast, &slow)
+				}
 			}
 		}
 	}
@@ -172,70 +107,61 @@ type mean struct {
 // those that have a trampoline.
 const sampled = 16
 
-// crowd is the functions that have a trampoline each.
-type crowd struct {
-	arch isa.Arch
-	way  *dispatch.Way
-	at   []int // sites of the way that are looked at
-}
-
-// gather attaches a trampoline to each of these functions.
-func gather(arch isa.Arch, s setup, ips []records.Addr) (c *crowd, err error) {
-	c = &crowd{arch: arch}
-	n := len(ips)
-	take := min(n, sampled)
-	for i := range take {
-		c.at = append(c.at, i*n/take)
-	}
-	names := map[setup]string{{}: "direct", {far: true}: "direct-ops", {one: true}: "single-direct",
-		{far: true, one: true}: "single-direct-far"}
-	kind, err := dispatch.Parse(names[setup{far: s.far, one: s.one}])
-	if err == nil {
-		c.way, err = kind.New(dispatch.Config{Sites: ips})
+// count counts calls, on the slow path with somebody who traces all functions too.
+func (r *row) count(ctx context.Context) (err error) {
+	if r.Slow {
+		r.way = r.fast.way
+		err = r.way.Attach(tracers.NewOps("all", tracers.CountHits, 0))
+	} else {
+		err = r.attach(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.one {
-		o := direct()
-		for i := range ips {
-			o.Filter = append(o.Filter, i)
-		}
-		return c, c.way.Attach(o)
-	}
-	for i := range ips {
-		if err := c.way.Attach(direct(i)); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-// direct is an ops with a direct trampoline.
-func direct(functions ...int) *tracers.Ops {
-	o := tracers.NewOps("direct", nil, 0, functions...)
-	o.Direct = tracers.CountHits
-	return o
-}
-
-// traceAll lets somebody trace all functions too.
-func (c *crowd) traceAll() error { return c.way.Attach(tracers.NewOps("all", tracers.CountHits, 0)) }
-
-// calls counts what a call takes.
-func (c *crowd) calls(slow bool) mean {
 	var sum dispatch.Counts
-	task := &dispatch.Task{}
+	task, take := &dispatch.Task{}, min(r.Trampolines, sampled)
 	task.Count(&sum)
-	for _, site := range c.at {
-		c.way.Call(site, task)
+	for i := range take {
+		r.way.Call(i*r.Trampolines/take, task)
 	}
-	if slow && !c.arch.Traits().CallOps {
+	if r.Slow && !r.ISA.Traits().CallOps {
 		// The ways here load the site's literal and the ops that it names; a
 		// kernel without literals loads function_trace_op instead.
-		sum.Loads -= int64(len(c.at))
+		sum.Loads -= int64(take)
 	}
-	k := float64(len(c.at))
-	return mean{float64(sum.Loads) / k, float64(sum.Hashes) / k, float64(sum.Walked) / k, sum.Saved > 0}
+	k := float64(take)
+	r.mean = mean{float64(sum.Loads) / k, float64(sum.Hashes) / k, float64(sum.Walked) / k, sum.Saved > 0}
+	return nil
+}
+
+// attach attaches a trampoline to each of the functions that a kernel's table begins with.
+func (r *row) attach(ctx context.Context) error {
+	t, err := records.Open(ctx, records.DefaultFor(r.ISA.Traits().Name), records.Options{})
+	if err != nil {
+		return err
+	}
+	ips := t.Addrs()[:r.Trampolines]
+	name := map[[2]bool]string{{}: "direct", {false, true}: "direct-ops", {true, false}: "single-direct", {true, true}: "single-direct-far"}
+	kind, err := dispatch.Parse(name[[2]bool{r.One, r.Far}])
+	if err != nil {
+		return err
+	}
+	if r.way, err = kind.New(dispatch.Config{Sites: ips}); err != nil {
+		return err
+	}
+	ops := []*tracers.Ops{tracers.NewOps("direct", nil, 0)}
+	for i := range ips {
+		if !r.One && i > 0 {
+			ops = append(ops, tracers.NewOps("direct", nil, 0))
+		}
+		last := ops[len(ops)-1]
+		last.Filter = append(last.Filter, i)
+	}
+	for _, o := range ops {
+		o.Direct = tracers.CountHits
+		err = cmp.Or(err, r.way.Attach(o))
+	}
+	return err
 }
 
 // nearTo is how many CPUs the machine should have that times are modelled for.
@@ -288,28 +214,3 @@ func (c *Config) attach(kernels []*ledger.Kernel) (out []*attachRow, err error) 
 
 // tableRecords is how many functions the table has.
 const tableRecords = 50000
-
-// Copied is the entries of hashes that attaching and detaching copy.
-func (r *attachRow) Copied() int { return r.On.Copied + r.Off.Copied }
-
-// pair is the same calls with an ops each and with one for all.
-type pair struct{ Each, One *row }
-
-// pairs are those with the most trampolines, in the order of rows.
-func pairs(rows []*row) (out []pair) {
-	most := 0
-	for _, r := range rows {
-		most = max(most, r.Trampolines)
-	}
-	for _, each := range rows {
-		want := each.setup
-		want.one = true
-		one := experiments.First(rows, func(r *row) bool {
-			return r.arch == each.arch && r.setup == want && r.Trampolines == most
-		})
-		if !each.setup.one && each.Trampolines == most && one != nil {
-			out = append(out, pair{each, one})
-		}
-	}
-	return out
-}

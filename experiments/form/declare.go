@@ -65,6 +65,7 @@ func (f *Form) columns(b block) error {
 		c.Line = it.line
 		*to = append(*to, c)
 	}
+	late(*to)
 	return nil
 }
 

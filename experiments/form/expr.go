@@ -77,6 +77,9 @@ func known(node ast.Expr) error {
 			return errors.Join(known(n.X), known(n.Y))
 		}
 	case *ast.CallExpr:
+		if call, _, args := looks(n); call != nil && (len(args) == 2 || len(args) == 1 && call.Fun.(*ast.Ident).Name == "count") {
+			return errors.Join(known(args[0]), known(args[len(args)-1]))
+		}
 		name, ok := n.Fun.(*ast.Ident)
 		if ok && name.Name == either && len(n.Args) == 3 {
 			return errors.Join(known(n.Args[0]), known(n.Args[1]), known(n.Args[2]))
@@ -104,23 +107,31 @@ func known(node ast.Expr) error {
 		return nil
 	}
 	return errors.New("want names, numbers, texts in quotes, + - * /, comparisons, && || !, " +
-		"ceil floor round log2 min max number calc either fixed, and formats of numbers")
+		"ceil floor round log2 min max number calc either fixed, formats of numbers, and first last least most sum count")
 }
 
 // Names are the columns that the expression is about, each once.
 func (e *Expr) Names() (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {
-		if !seen[name] {
+		if !seen[name] && name != "true" && name != "false" {
 			seen[name], names = true, append(names, name)
 		}
 	}
 	ast.Inspect(e.node, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			for _, a := range n.Args {
+			call, table, args := looks(n)
+			if call == nil {
+				args = n.Args
+			}
+			for _, a := range args {
 				for _, name := range (&Expr{node: a}).Names() {
-					add(name)
+					if own, mine := strings.CutPrefix(name, my+"."); mine {
+						add(own)
+					} else if table == "" {
+						add(name)
+					}
 				}
 			}
 			return false
@@ -143,14 +154,19 @@ func selected(n *ast.SelectorExpr) string {
 // Eval is the value for a row: a float64, a string, a bool, or nil where it does not
 // apply. A name that no column has is an error.
 func (e *Expr) Eval(row Row) (any, error) {
-	v, err := eval(e.node, row)
+	v, err := eval(e.node, scope{Row: row})
 	if err != nil {
 		return nil, fmt.Errorf("expression %q: %w", e.Text, err)
 	}
+	return finite(v), nil
+}
+
+// finite is a value, or nil for a number that is none.
+func finite(v any) any {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-		return nil, nil
+		return nil
 	}
-	return v, nil
+	return v
 }
 
 // Holds tells whether a condition holds of a row. A nil condition always does.
@@ -162,7 +178,7 @@ func (e *Expr) Holds(row Row) (bool, error) {
 	return truth(v), err
 }
 
-func eval(node ast.Expr, row Row) (any, error) {
+func eval(node ast.Expr, s scope) (any, error) {
 	switch n := node.(type) {
 	case *ast.BasicLit:
 		if n.Kind == token.STRING {
@@ -170,13 +186,16 @@ func eval(node ast.Expr, row Row) (any, error) {
 		}
 		return strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
 	case *ast.Ident:
-		return row.operand(n.Name)
+		return s.operand(n.Name)
 	case *ast.SelectorExpr:
-		return row.operand(selected(n))
+		if n.X.(*ast.Ident).Name == my && s.my != nil {
+			return s.my.operand(n.Sel.Name)
+		}
+		return s.operand(selected(n))
 	case *ast.ParenExpr:
-		return eval(n.X, row)
+		return eval(n.X, s)
 	case *ast.UnaryExpr:
-		v, err := eval(n.X, row)
+		v, err := eval(n.X, s)
 		if n.Op == token.NOT {
 			return !truth(v), err
 		}
@@ -186,38 +205,41 @@ func eval(node ast.Expr, row Row) (any, error) {
 		}
 		return -f, err
 	case *ast.CallExpr:
-		return call(n, row)
+		return call(n, s)
 	}
 	n := node.(*ast.BinaryExpr)
-	x, err := eval(n.X, row)
+	x, err := eval(n.X, s)
 	if err != nil {
 		return nil, err
 	}
-	y, err := eval(n.Y, row)
+	y, err := eval(n.Y, s)
 	if err != nil {
 		return nil, err
 	}
 	return binary(n.Op, x, y)
 }
 
-func call(n *ast.CallExpr, row Row) (any, error) {
+func call(n *ast.CallExpr, s scope) (any, error) {
+	if call, table, args := looks(n); call != nil {
+		return lookup(call, table, args, s)
+	}
 	name := n.Fun.(*ast.Ident).Name
 	if name == either {
-		v, err := eval(n.Args[0], row)
+		v, err := eval(n.Args[0], s)
 		if err != nil {
 			return nil, err
 		}
 		if truth(v) {
-			return eval(n.Args[1], row)
+			return eval(n.Args[1], s)
 		}
-		return eval(n.Args[2], row)
+		return eval(n.Args[2], s)
 	}
 	if name == calc || name == numberOf {
-		return read(name, n.Args[0], row)
+		return read(name, n.Args[0], s)
 	}
 	var values []float64
 	for _, a := range n.Args {
-		v, err := eval(a, row)
+		v, err := eval(a, s)
 		if err != nil || v == nil {
 			return nil, err
 		}
@@ -241,8 +263,8 @@ func call(n *ast.CallExpr, row Row) (any, error) {
 // number with so many digits behind the point; formats of numbers make texts, too.
 const calc, numberOf, either, fixed = "calc", "number", "either", "fixed"
 
-func read(name string, from ast.Expr, row Row) (any, error) {
-	v, err := eval(from, row)
+func read(name string, from ast.Expr, s scope) (any, error) {
+	v, err := eval(from, s)
 	text, isText := v.(string)
 	if err != nil || !isText {
 		return v, err
@@ -257,7 +279,7 @@ func read(name string, from ast.Expr, row Row) (any, error) {
 	if strings.Contains(text, calc) {
 		return nil, fmt.Errorf("%q: %s does not stand inside of itself", text, calc)
 	}
-	return inner.Eval(row)
+	return inner.Eval(s.Row)
 }
 
 // truth tells whether a value is one that holds.

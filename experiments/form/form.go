@@ -73,6 +73,7 @@ type Point struct {
 type Column struct {
 	results.Declared
 	From *Expr // what its cells are; nil: the column of that name
+	Late bool  // it looks at other rows: it is known when all are there
 	Line int
 }
 
@@ -175,6 +176,12 @@ func (g *Grid) Axis(name string) *Axis {
 func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden results.Columns[R], err error) {
 	cells := map[string]func(R) any{}
 	for _, c := range declared {
+		if c.Late {
+			if !c.Hidden {
+				shown = append(shown, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: empty[R]})
+			}
+			continue
+		}
 		cell := own[c.Name]
 		if cell == nil {
 			cell, err = source[R](c, cells)
@@ -196,6 +203,9 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 	}
 	return shown, hidden, nil
 }
+
+// empty is a cell that [Finish] fills.
+func empty[R any](R) any { return results.Empty }
 
 // source is where a column's cells come from.
 func source[R any](c Column, before map[string]func(R) any) (func(R) any, error) {

@@ -86,28 +86,36 @@ func (rows Rows) where(e *Expr) (out Rows, err error) {
 	return out, nil
 }
 
+// values are those of an expression in each row.
+func (rows Rows) values(e *Expr) (out []any, err error) {
+	for _, r := range rows {
+		v, err := e.Eval(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // sorted are the rows by the number that an expression is; nil leaves their order.
 func (rows Rows) sorted(by *Expr) (Rows, error) {
 	if by == nil {
 		return rows, nil
 	}
-	type keyed struct {
-		row Row
-		key float64
+	keys, err := rows.values(by)
+	if err != nil {
+		return nil, err
 	}
-	all := make([]keyed, len(rows))
-	for i, r := range rows {
-		v, err := by.Eval(r)
-		if err != nil {
-			return nil, err
-		}
-		key, _ := v.(float64)
-		all[i] = keyed{r, key}
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	out := make(Rows, len(all))
-	for i := range all {
-		out[i] = all[i].row
+	number := func(i int) float64 { n, _ := keys[i].(float64); return n }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(number(a), number(b)) })
+	out := make(Rows, len(rows))
+	for i, at := range order {
+		out[i] = rows[at]
 	}
 	return out, nil
 }
@@ -154,50 +162,41 @@ func (rows Rows) First() Row {
 
 // Most is the first of the rows in which a number is greatest; nil if none has it.
 func (rows Rows) Most(of string) (Row, error) {
-	return rows.extreme(of, func(v, than float64) bool { return v > than })
+	row, _, err := rows.extreme(of, 1)
+	return row, err
 }
 
 // Least is the first of the rows in which it is least.
 func (rows Rows) Least(of string) (Row, error) {
-	return rows.extreme(of, func(v, than float64) bool { return v < than })
-}
-
-func (rows Rows) extreme(of string, beats func(v, than float64) bool) (out Row, err error) {
-	e, err := ParseExpr(of)
-	if err != nil {
-		return nil, err
-	}
-	var best float64
-	for _, r := range rows {
-		v, err := e.Eval(r)
-		if err != nil {
-			return nil, err
-		}
-		if f, ok := v.(float64); ok && (out == nil || beats(f, best)) {
-			out, best = r, f
-		}
-	}
-	return out, nil
+	row, _, err := rows.extreme(of, -1)
+	return row, err
 }
 
 // Max is the greatest value of an expression; 0 if no row has one.
-func (rows Rows) Max(of string) (float64, error) { return rows.end(of, Rows.Most) }
+func (rows Rows) Max(of string) (float64, error) {
+	_, v, err := rows.extreme(of, 1)
+	return v, err
+}
 
 // Min is the least.
-func (rows Rows) Min(of string) (float64, error) { return rows.end(of, Rows.Least) }
+func (rows Rows) Min(of string) (float64, error) {
+	_, v, err := rows.extreme(of, -1)
+	return v, err
+}
 
-func (rows Rows) end(of string, find func(Rows, string) (Row, error)) (float64, error) {
-	row, err := find(rows, of)
-	if row == nil || err != nil {
-		return 0, err
-	}
+// extreme is the first row in which a number is greatest, or with the sign -1 least, and that number.
+func (rows Rows) extreme(of string, sign float64) (out Row, best float64, err error) {
 	e, err := ParseExpr(of)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	v, err := e.Eval(row)
-	f, _ := v.(float64)
-	return f, err
+	all, err := rows.values(e)
+	for i, v := range all {
+		if f, ok := v.(float64); ok && (out == nil || sign*f > sign*best) {
+			out, best = rows[i], f
+		}
+	}
+	return out, best, err
 }
 
 // List is the value of an expression in each row, with commas between them.
@@ -206,15 +205,8 @@ func (rows Rows) List(of string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := make([]string, len(rows))
-	for i, r := range rows {
-		v, err := e.Eval(r)
-		if err != nil {
-			return "", err
-		}
-		all[i] = Said("", v)
-	}
-	return strings.Join(all, ", "), nil
+	all, err := rows.values(e)
+	return strings.Join(printed(all), ", "), err
 }
 
 // Distinct are the values of an expression, each once, in the order in which they come.
@@ -223,16 +215,13 @@ func (rows Rows) Distinct(of string) (out []any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range rows {
-		v, err := e.Eval(r)
-		if err != nil {
-			return nil, err
-		}
+	all, err := rows.values(e)
+	for _, v := range all {
 		if !slices.Contains(out, v) {
 			out = append(out, v)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // Table is a small table of a report.

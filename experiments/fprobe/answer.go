@@ -3,7 +3,6 @@
 package fprobe
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,64 +14,10 @@ import (
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
-// answer is the rows that were finished, and the published hits.
+// answer is the rows that were finished, and what is added up.
 type answer struct {
 	*experiments.Study[Config, *row]
-	untraced map[int]*fit.Estimate // time of a call that nobody traces, by threads
-	Hits     []published.Hit
-	Sum      *sum
-}
-
-func (a *answer) hit(mechanism string) *published.Hit {
-	return experiments.Find(a.Hits, func(h *published.Hit) bool { return h.Mechanism == mechanism })
-}
-
-// The mechanisms of the published table that are compared.
-const (
-	direct      = "bpf-on-direct-calls"
-	unoptimised = "bpf-on-fprobe-unoptimised"
-	optimised   = "bpf-on-fprobe-optimised"
-)
-
-// inTime is what the published hits are in time.
-type inTime struct{ direct, Unoptimised, Optimised *published.Hit }
-
-// Before and After are what fprobe adds to a turn, Saved what it lost of that in per
-// cent; OfDirect is what direct calls add, Left what fprobe adds more.
-func (t *inTime) Before() float64   { return extra(*t.Unoptimised) }
-func (t *inTime) After() float64    { return extra(*t.Optimised) }
-func (t *inTime) Saved() float64    { return 100 * (1 - t.After()/t.Before()) }
-func (t *inTime) OfDirect() float64 { return extra(*t.direct) }
-func (t *inTime) Left() float64     { return t.After() - t.OfDirect() }
-
-// Points is what it lost in points of throughput.
-func (t *inTime) Points() float64 { return t.Unoptimised.Percent - t.Optimised.Percent }
-
-// InTime is nil where a mechanism is missing.
-func (a *answer) InTime() *inTime {
-	t := &inTime{a.hit(direct), a.hit(unoptimised), a.hit(optimised)}
-	if t.direct == nil || t.Unoptimised == nil || t.Optimised == nil || t.Unoptimised.Percent == 0 {
-		return nil
-	}
-	return t
-}
-
-// comparisons holds what is left of fprobe's time against what is left here.
-func (a *answer) comparisons() (out []experiments.Comparison) {
-	u, o := a.hit(unoptimised), a.hit(optimised)
-	if u == nil || o == nil || a.Config.NoTime || extra(*u) == 0 {
-		return nil
-	}
-	source := cmp.Or(a.Config.Published, published.Hits.Source)
-	for _, g := range groups(a.Rows) {
-		bare := a.untraced[g.threads].Value
-		out = append(out, experiments.Comparison{
-			What:      "time added without the four costs, of that with them: " + g.name(),
-			Published: extra(*o) / extra(*u), Source: source,
-			Ours: (g.by[0].live.Value - bare) / (g.by[combinations-1].live.Value - bare),
-		})
-	}
-	return out
+	Sum *sum
 }
 
 // rungs are the combinations of the ladder: all four costs, and then one less at a
@@ -107,9 +52,6 @@ func groups(rows []*row) (out []*group) {
 	return slices.DeleteFunc(out, func(g *group) bool { return len(g.by) < combinations })
 }
 
-// name says what the program is.
-func (g *group) name() string { return g.by[0].Program() }
-
 // effect is what one cost adds, on average over all combinations of the other three:
 // its main effect in a full factorial design. For each measurement of all combinations
 // there is one; the interval is that of their median.
@@ -140,58 +82,29 @@ func (g *group) counted(bit int) (n dispatch.Counts) {
 // added is what one cost adds to a program, on average over the combinations of the others.
 type added struct {
 	Program, Cost         string
+	Number                int // of the cost
 	Loads, Saved, Atomics float64
 	Time                  *fit.Estimate // nil with NoTime
 }
 
-// Effects is what each cost adds.
-func (a *answer) Effects() (out []added) {
+// effects are what each cost adds to each program.
+func (a *answer) effects() (out []added, err error) {
 	mean := func(n int64) float64 { return float64(n) / (combinations / 2) }
 	for _, g := range groups(a.Rows) {
 		for i, c := range costs {
 			n := g.counted(c.bit)
-			one := added{Program: g.name(), Cost: fmt.Sprintf("%d %s", i+1, c.name), Loads: mean(n.Loads), Saved: mean(n.Saved),
-				Atomics: mean(n.Atomics)}
+			one := added{g.by[0].Program(), c.name, i + 1, mean(n.Loads), mean(n.Saved), mean(n.Atomics), nil}
 			if !a.Config.NoTime {
 				e, err := g.effect(c.bit)
 				if err != nil {
-					continue
+					return nil, err
 				}
 				one.Time = &e
 			}
 			out = append(out, one)
 		}
 	}
-	return out
-}
-
-// effect is what one cost adds, and which.
-type effect struct {
-	fit.Estimate
-	Name string
-}
-
-// largest are the two costs that add most to a program.
-type largest struct {
-	Program       string
-	First, Second effect
-}
-
-// Largest are those of each program; nil where it cannot be told.
-func (a *answer) Largest() (out []*largest) {
-	for _, g := range groups(a.Rows) {
-		var all []effect
-		for _, c := range costs {
-			e, err := g.effect(c.bit)
-			if err != nil {
-				return nil
-			}
-			all = append(all, effect{e, c.name})
-		}
-		slices.SortStableFunc(all, func(a, b effect) int { return cmp.Compare(b.Value, a.Value) })
-		out = append(out, &largest{g.name(), all[0], all[1]})
-	}
-	return out
+	return out, nil
 }
 
 // What --add can be asked to add.

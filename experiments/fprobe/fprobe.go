@@ -5,6 +5,7 @@
 package fprobe
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -93,8 +94,10 @@ type row struct {
 	counts      dispatch.Counts
 	threads     int // 0: it was not timed
 	live        *fit.Estimate
-	each        []float64 // measurements
-	first       bool      // it is a row of the first program and number of threads
+	untraced    *fit.Estimate // a call that nobody traces, with as many threads
+	each        []float64     // measurements
+	Source      string        // of the published hits
+	first       bool          // it is a row of the first program and number of threads
 }
 
 // Costs are those of the combination.
@@ -103,14 +106,14 @@ func (r *row) Costs() dispatch.FprobeCosts { return switches(r.combination) }
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	a := &answer{Study: s}
-	var err error
-	if a.Hits, err = published.Hits.Read(c.Published); err != nil {
+	hits, err := published.Hits.Read(c.Published)
+	if err != nil {
 		return nil, err
 	}
-	if err := experiments.Beside(s, "hits", a.Hits); err != nil {
+	if err := experiments.Beside(s, "hits", hits); err != nil {
 		return nil, err
 	}
-	if a.Sum, err = c.addUp(a.Hits); err != nil {
+	if a.Sum, err = c.addUp(hits); err != nil {
 		return nil, err
 	}
 	rows, cells, err := c.prepare()
@@ -119,13 +122,13 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	}
 	s.Asked = len(rows)
 	if !c.NoTime {
-		a.untraced, err = c.time(ctx, rows, cells)
+		err = c.time(ctx, rows, cells)
 	}
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
-	s.Compare(a.comparisons()...)
-	return a, err
+	effects, failed := a.effects()
+	return a, cmp.Or(err, failed, experiments.Beside(s, "effects", effects))
 }
 
 // threadsHere are the numbers of threads that this machine has CPUs for; one 0 where
@@ -241,7 +244,7 @@ func (c *Config) prepare() (rows []*row, cells []*cell, err error) {
 					return nil, nil, err
 				}
 				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads,
-					first: len(rows) < combinations}), append(cells,
+					Source: cmp.Or(c.Published, published.Hits.Source), first: len(rows) < combinations}), append(cells,
 					cell)
 			}
 		}
@@ -259,10 +262,10 @@ const (
 
 // time times all cells in turns: what disturbs the machine for a while disturbs all.
 // Beside them it times a function that nobody traces, by number of threads.
-func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]*fit.Estimate, err error) {
+func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
 	untracedWay, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}}, dispatch.FprobeCosts{}, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	nobody, threads := &cell{way: untracedWay}, c.threadsHere()
 	each, err := clock.Turns(ctx, c.Repeats, len(threads)+len(cells), func(i int) float64 {
@@ -273,21 +276,22 @@ func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) (untraced
 		return cells[i].time(rows[i].threads)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	untraced = map[int]*fit.Estimate{}
+	untraced := map[int]*fit.Estimate{}
 	for i := range each {
 		m, err := fit.Median(each[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i < len(threads) {
 			untraced[threads[i]] = &m
 			continue
 		}
-		rows[i-len(threads)].each, rows[i-len(threads)].live = each[i], &m
+		r := rows[i-len(threads)]
+		r.each, r.live, r.untraced = each[i], &m, untraced[r.threads]
 	}
-	return untraced, nil
+	return nil
 }
 
 // time is the time of one call and its return while so many threads call, in

@@ -8,7 +8,6 @@ package grid
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -41,6 +41,8 @@ type More struct {
 	Fields func(*Config) []*choice.Field
 	// Prepare is called before the first row; what it returns is what templates call More.
 	Prepare func(ctx context.Context, c *Config) (any, error)
+	// Facts are what rows have besides those of all grids, by name.
+	Facts results.Columns[*Measured]
 	// Compute finishes the report: comparisons and documents.
 	Compute func(*Report) error
 	// Open reads the files that the grid names; nil for those beside the experiment's.
@@ -161,9 +163,11 @@ func (g *grid) check() error {
 // checkValues reads the values of an axis. Tables of records are opened later.
 func (g *grid) checkValues(a form.Axis) error {
 	values := strings.ReplaceAll(a.Values, keep, ",")
-	switch a.Name {
-	case recordsAxis:
+	switch {
+	case a.Name == recordsAxis, values == "" && !a.Fixed: // what it is then follows from other axes
 		return nil
+	}
+	switch a.Name {
 	case planAxis: // relative to the experiment's file
 		for _, name := range strings.Split(values, ",") {
 			if _, err := g.plan(name); err != nil {
@@ -181,7 +185,7 @@ func (g *grid) checkValues(a form.Axis) error {
 		var n int
 		return limitField(&n, "").Set(values)
 	}
-	_, err := g.sets(a.Name, values)
+	_, err := experiments.Sets(g.axes.Named(a.Name), values)
 	return err
 }
 
@@ -204,7 +208,7 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 		}
 		switch a.Name {
 		case recordsAxis:
-			summary := preset
+			summary := cmp.Or(preset, "those of the instruction sets' own kernels")
 			if len(preset) > 100 {
 				summary = "those of real kernels, and generated ones"
 			}
@@ -219,7 +223,7 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 		case limitAxis:
 			out = append(out, limitField(&c.Limit, preset))
 		default:
-			out = append(out, g.field(a.Name, preset, c.Values[a.Name]))
+			out = append(out, experiments.Axis(g.axes.Named(a.Name), preset, c.Values[a.Name]))
 		}
 	}
 	if g.more.Fields != nil {
@@ -239,21 +243,6 @@ func limitField(to *int, preset string) *choice.Field {
 	return f
 }
 
-// field is the flag of an axis of combinations.
-func (g *grid) field(name, preset string, to *string) *choice.Field {
-	a := g.axes.Named(name)
-	return choice.One(to, name, preset, a.Doc, choice.Kind[string]{
-		Type: "list", Names: a.Names, Format: strings.Clone,
-		Parse: func(s string) (string, error) {
-			_, err := g.sets(name, s)
-			if err != nil { // who is asked says which value it is
-				err = errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", name, s)))
-			}
-			return s, err
-		},
-	})
-}
-
 // measure makes the rows.
 func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (any, error) {
 	r := &Report{Study: s}
@@ -267,7 +256,7 @@ func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Ro
 	if err != nil {
 		return nil, err
 	}
-	err = experiments.Each(ctx, s, points, func(p point) (form.Row, error) { return g.row(ctx, s, p) })
+	err = experiments.Each(ctx, s, points, func(p Point) (form.Row, error) { return g.row(ctx, s, p) })
 	if g.more.Compute != nil {
 		if cerr := g.more.Compute(r); cerr != nil {
 			return nil, cmp.Or(err, cerr)

@@ -12,7 +12,6 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
-	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim"
@@ -38,10 +37,10 @@ const (
 	keep     = " + "
 )
 
-// point is a combination with the labels of its line.
-type point struct {
+// Point is a combination with the labels of its line.
+type Point struct {
 	sim.Config
-	machine experiments.Machine
+	Machine experiments.Machine // the zero value where times are not modelled
 	labels  form.Row
 }
 
@@ -76,34 +75,6 @@ func (g *grid) names() (out []string) {
 	return out
 }
 
-// split makes single values of the text of an axis.
-func split(a *axis.Axis[sim.Config], text string) ([]string, error) {
-	if a.Split != nil {
-		return a.Split([]string{text})
-	}
-	return strings.Split(text, ","), nil
-}
-
-// sets reads the values of an axis.
-func (g *grid) sets(name, text string) (out []axis.Set[sim.Config], err error) {
-	a := g.axes.Named(name)
-	values, err := split(a, text)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range values {
-		if a.Closed && !slices.Contains(a.Names, v) {
-			return nil, spelling.NotOneOf(v, a.Names)
-		}
-		set, err := a.Parse(v)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, set)
-	}
-	return out, nil
-}
-
 // plan reads a protocol from a file beside the experiment's.
 func (g *grid) plan(name string) (*poke.Protocol, error) {
 	if g.more.Open == nil {
@@ -117,7 +88,7 @@ func (g *grid) plan(name string) (*poke.Protocol, error) {
 }
 
 // combinations are all points multiplied by all axes, in the order of the points.
-func (g *grid) combinations(ctx context.Context, c *Config, seed uint64) (out []point, err error) {
+func (g *grid) combinations(ctx context.Context, c *Config, seed uint64) (out []Point, err error) {
 	d := g.form.Grid
 	lines := d.Points
 	if lines == nil {
@@ -178,9 +149,9 @@ func (g *grid) values(c *Config, line form.Point) (values map[string]string, lab
 }
 
 // cross multiplies the values of a line.
-func (g *grid) cross(open *opener, c *Config, values map[string]string, labels form.Row) (out []point, err error) {
+func (g *grid) cross(open *opener, c *Config, values map[string]string, labels form.Row) (out []Point, err error) {
 	bases, err := g.bases(open, c, values)
-	if err != nil {
+	if err != nil || len(bases) == 0 {
 		return nil, err
 	}
 	choices := axis.Choices{}
@@ -189,10 +160,14 @@ func (g *grid) cross(open *opener, c *Config, values map[string]string, labels f
 	})
 	for i := range axes {
 		if text := values[axes[i].Name]; text != "" {
-			if choices[axes[i].Name], err = split(&axes[i], text); err != nil {
-				return nil, err
+			choices[axes[i].Name] = []string{text}
+			if axes[i].Split == nil {
+				choices[axes[i].Name] = strings.Split(text, ",")
 			}
 		}
+	}
+	if bases[0].Calibration != nil {
+		choices["engine"] = []string{sim.TimedEngine.String()}
 	}
 	if values[planAxis] != "" {
 		axes = slices.DeleteFunc(axes, func(a axis.Axis[sim.Config]) bool { return a.Name == "protocol" })
@@ -207,15 +182,15 @@ func (g *grid) cross(open *opener, c *Config, values map[string]string, labels f
 			return nil, err
 		}
 		for _, cfg := range so {
-			out = append(out, point{cfg, b.machine, labels})
+			out = append(out, Point{cfg, b.Machine, labels})
 		}
 	}
 	return out, nil
 }
 
 // bases are the machines, or the instruction sets, with their tables and plans.
-func (g *grid) bases(open *opener, c *Config, values map[string]string) (out []point, err error) {
-	base := point{}
+func (g *grid) bases(open *opener, c *Config, values map[string]string) (out []Point, err error) {
+	base := Point{}
 	if name := values[planAxis]; name != "" {
 		if base.Plan, err = g.plan(name); err != nil {
 			return nil, err
@@ -226,7 +201,7 @@ func (g *grid) bases(open *opener, c *Config, values map[string]string) (out []p
 	if machines := g.machines(c, values); machines != nil {
 		for _, m := range machines {
 			b := base
-			b.machine, b.Calibration, b.Roles = m, m.Calibration, m.Shielded()
+			b.Machine, b.Calibration, b.Roles = m, m.Calibration, m.Shielded()
 			if b.Arch, err = m.ISA(); err != nil {
 				return nil, err
 			}
@@ -306,7 +281,7 @@ type opener struct {
 
 // with are a base with each of the tables that go with its instruction set; own adds the
 // one that it comes with. Without an instruction set each table has its own.
-func (o *opener) with(base point, sources []string, own bool) (out []point, err error) {
+func (o *opener) with(base Point, sources []string, own bool) (out []Point, err error) {
 	if own {
 		sources = append([]string{records.DefaultFor(base.Arch.Traits().Name)}, sources...)
 	}
@@ -324,7 +299,7 @@ func (o *opener) with(base point, sources []string, own bool) (out []point, err 
 			if b.Arch, err = cpus.ParseArch(of); err != nil {
 				return nil, err
 			}
-		case of != "" && of != b.Arch.Traits().Name:
+		case of != "" && of != b.Arch.Traits().Name && b.Calibration == nil: // a machine cannot do without
 			continue
 		}
 		out = append(out, b)

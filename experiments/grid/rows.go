@@ -15,52 +15,55 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// measured is a combination and what it took.
-type measured struct {
-	point
+// Measured is a combination and what it took.
+type Measured struct {
+	Point
 	modelled.Update
 }
 
 // planColumns and runColumns are what a row can have, by name.
 var (
-	planColumns = results.Of(sim.CountedColumns, func(m *measured) *sim.PlanRow { return &m.PlanRow })
-	runColumns  = results.Of(sim.RunColumns, func(m *measured) *sim.RunRow { return &m.RunRow })
+	planColumns = results.Of(sim.CountedColumns, func(m *Measured) *sim.PlanRow { return &m.PlanRow })
+	runColumns  = results.Of(sim.RunColumns, func(m *Measured) *sim.RunRow { return &m.RunRow })
 )
 
 // facts are what a row has besides the columns of plan and run.
-var facts = slices.Concat(results.Columns[*measured]{
-	{Name: "source", Doc: "table of records", Cell: func(m *measured) any { return m.point.Table.Name() }},
-	{Name: "summary", Doc: "what the protocol does, in a line", Cell: func(m *measured) any { return m.Definition().Summary }},
-	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *measured) any { return m.Patches }},
+var facts = slices.Concat(results.Columns[*Measured]{
+	{Name: "source", Doc: "table of records", Cell: func(m *Measured) any { return m.Point.Table.Name() }},
+	{Name: "summary", Doc: "what the protocol does, in a line", Cell: func(m *Measured) any { return m.Definition().Summary }},
+	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *Measured) any { return m.Patches }},
 	{Name: "breaks", Kind: results.Integer, Doc: "times that an address of the table is lower than the one before it",
-		Cell: func(m *measured) any { return breaks(m.point.Table) }},
+		Cell: func(m *Measured) any { return breaks(m.Point.Table) }},
 	{Name: "kernel", Kind: results.Boolean, Doc: "whether the table is that of a real kernel",
-		Cell: func(m *measured) any { return m.point.Table.Arch() != "" }},
-	{Name: "online", Kind: results.Integer, Doc: "CPUs that are online", Cell: func(m *measured) any { return m.point.Online() }},
+		Cell: func(m *Measured) any { return m.Point.Table.Arch() != "" }},
+	{Name: "online", Kind: results.Integer, Doc: "CPUs that are online", Cell: func(m *Measured) any { return m.Point.Online() }},
 	{Name: "masked_rounds", Kind: results.Boolean, Doc: "whether rounds are remote fences, which masked interrupts do not hold up",
-		Cell: func(m *measured) any { return m.point.Arch.Traits().MaskedRounds }},
-}, results.Columns[*measured]{
+		Cell: func(m *Measured) any { return m.Point.Arch.Traits().MaskedRounds }},
+}, results.Columns[*Measured]{
 	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(m *measured) any { return m.machine.Name }},
+		Cell: func(m *Measured) any { return m.Machine.Name }},
 	{Name: "machine", Doc: "the same, with @ and the number of its CPUs where that is another one",
-		Cell: func(m *measured) any { return m.machine.String() }},
-}.When(func(m *measured) bool { return m.machine.Calibration != nil }), results.Columns[*measured]{
+		Cell: func(m *Measured) any { return m.Machine.String() }},
+	{Name: "about", Doc: "what kind of machine that is", Cell: func(m *Measured) any { return m.Machine.Machine }},
+	{Name: "calling", Kind: results.Number, Doc: "calls of traced functions a second on a busy CPU",
+		Cell: func(m *Measured) any { return m.Point.Calling() }},
+}.When(func(m *Measured) bool { return m.Machine.Calibration != nil }), results.Columns[*Measured]{
 	{Name: "trap_time_ns", Kind: results.Integer, Doc: "time that all CPUs together spent in traps, modelled",
-		Cell: func(m *measured) any { return int64(m.TrapTime()) }},
+		Cell: func(m *Measured) any { return int64(m.TrapTime()) }},
 	{Name: "burst_isolated_max", Kind: results.Integer,
 		Doc:  "most interrupts that an isolated CPU took in one millisecond, modelled",
-		Cell: func(m *measured) any { return results.If(m.HasIsolated, m.IsolatedBurst) }},
-}.When(func(m *measured) bool { return m.Modelled != nil }))
+		Cell: func(m *Measured) any { return results.If(m.HasIsolated, m.IsolatedBurst) }},
+}.When(func(m *Measured) bool { return m.Modelled != nil }))
 
 // offered are the columns of the grid's mode, and what a row has besides: a fact in place
 // of a column of the same name.
-func (g *grid) offered() (out results.Columns[*measured]) {
+func (g *grid) offered() (out results.Columns[*Measured]) {
 	columns := planColumns
 	if g.form.Grid.Mode == "run" {
 		columns = runColumns
 	}
 	seen := map[string]bool{}
-	for _, c := range append(append(results.Columns[*measured]{}, facts...), columns...) {
+	for _, c := range slices.Concat(g.more.Facts, facts, columns) {
 		if !seen[c.Name] {
 			out = append(out, c)
 		}
@@ -100,7 +103,7 @@ func (g *grid) columns() (out results.Columns[form.Row], err error) {
 		if _, ok := have[c.If]; c.If != "" && !ok {
 			return nil, g.wrong(c.Line, "column %s: if %s: there is no such column", c.Name, c.If)
 		}
-		if own.Kind == "" {
+		if own.Kind == "" && c.From == nil {
 			own.Kind = from.Kind
 		}
 		if own.Doc == "" {
@@ -117,7 +120,7 @@ func (g *grid) columns() (out results.Columns[form.Row], err error) {
 }
 
 // row makes the row of a combination.
-func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], p point) (form.Row, error) {
+func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], p Point) (form.Row, error) {
 	row := form.Row{}
 	if err := g.fill(ctx, s, p, "", row); err != nil {
 		return nil, err
@@ -125,7 +128,7 @@ func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], 
 	for _, b := range g.form.Grid.Beside {
 		other := p
 		for _, a := range b.Axes {
-			sets, err := g.sets(a.Name, a.Values)
+			sets, err := experiments.Sets(g.axes.Named(a.Name), a.Values)
 			if err != nil {
 				return nil, err
 			}
@@ -141,6 +144,9 @@ func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], 
 		row[name] = v
 	}
 	for _, c := range g.form.Columns {
+		if c.Late {
+			continue
+		}
 		if c.From != nil {
 			v, err := c.From.Eval(row)
 			if err != nil {
@@ -158,8 +164,8 @@ func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], 
 }
 
 // fill counts or runs a combination, and puts what it took into a row.
-func (g *grid) fill(ctx context.Context, s *experiments.Study[Config, form.Row], p point, prefix string, row form.Row) error {
-	m := &measured{point: p}
+func (g *grid) fill(ctx context.Context, s *experiments.Study[Config, form.Row], p Point, prefix string, row form.Row) error {
+	m := &Measured{Point: p}
 	if err := g.do(ctx, s, m); err != nil {
 		return err
 	}
@@ -175,29 +181,29 @@ func (g *grid) fill(ctx context.Context, s *experiments.Study[Config, form.Row],
 }
 
 // do counts a combination, or runs one update that enables everything.
-func (g *grid) do(ctx context.Context, s *experiments.Study[Config, form.Row], m *measured) (err error) {
+func (g *grid) do(ctx context.Context, s *experiments.Study[Config, form.Row], m *Measured) (err error) {
 	if g.form.Grid.Mode == "count" {
-		j, err := sim.NewJob(m.point.Config)
+		j, err := sim.NewJob(m.Point.Config)
 		if err != nil {
 			return err
 		}
 		m.PlanRow, err = j.Count(ctx)
 		return err
 	}
-	if m.machine.Calibration != nil || m.point.Engine == sim.TimedEngine {
-		m.Update, err = modelled.Enable(ctx, s.Lab, m.point.Config, s.Config.Limit)
+	if m.Machine.Calibration != nil || m.Point.Engine == sim.TimedEngine {
+		m.Update, err = modelled.Enable(ctx, s.Lab, m.Point.Config, s.Config.Limit)
 	} else {
 		err = g.live(ctx, s, m)
 	}
 	if err == nil && m.Violations > 0 {
-		err = fmt.Errorf("%s: %d properties violated", m.point.Config.String(), m.Violations)
+		err = fmt.Errorf("%s: %d properties violated", m.Point.Config.String(), m.Violations)
 	}
 	return err
 }
 
 // live runs an update on this machine's goroutines.
-func (g *grid) live(ctx context.Context, s *experiments.Study[Config, form.Row], m *measured) error {
-	c := m.point.Config
+func (g *grid) live(ctx context.Context, s *experiments.Study[Config, form.Row], m *Measured) error {
+	c := m.Point.Config
 	c.Revision, c.Log = s.Revision, s.Log
 	j, err := sim.NewJob(c)
 	if err != nil {

@@ -80,11 +80,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		some, err = c.cross(ctx, n, s.Seed)
 		crossings = append(crossings, some...)
 	}
-	for _, c := range crossings {
-		c.Largest = c.Patches == most
-	}
-	return s,
-		cmp.Or(err, experiments.Beside(s, "crossings", crossings), experiments.Beside(s, "means", means))
+	return s, cmp.Or(err, experiments.Beside(s, "crossings", crossings), experiments.Beside(s, "means", means))
 }
 
 // shown is the mean of the comparisons that an index makes among so many groups.
@@ -183,7 +179,6 @@ type crossing struct {
 	Groups  int     // the fewest groups; 0 if none up to maxGroups
 	Walk    float64 // the walk's mean there
 	UpTo    int     // groups to which it was looked for
-	Largest bool    // batch
 }
 
 // cross finds the crossings for n patches.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
@@ -37,21 +36,6 @@ func (a *answer) usual(machine string, lazy bool) *row {
 // Machines are the machines that there are rows of.
 func (a *answer) Machines() []string {
 	return experiments.Distinct(a.Rows, func(r *row) string { return r.Machine.String() })
-}
-
-// textPatching is how much of what hits isolated CPUs is rounds of text patching.
-type textPatching struct{ All, Text published.Isolated }
-
-// Percent is its share.
-func (t *textPatching) Percent() float64 { return 100 * t.Text.Value / t.All.Value }
-
-// TextPatching is nil where it is not published.
-func (a *answer) TextPatching() *textPatching {
-	t := &textPatching{a.measured(allCalls), a.measured(textCalls)}
-	if t.All.Value <= 0 || t.Text.Value <= 0 {
-		return nil
-	}
-	return t
 }
 
 // PublishedHours is how long the published interrupts were counted.
@@ -95,43 +79,32 @@ func (a *answer) comparisons() (out []experiments.Comparison) {
 // allCalls is the published sum; its kinds stand behind a comma.
 const allCalls = "calls to isolated CPUs in 3 h"
 
-// textCalls is what a round of text patching calls (text_poke_sync, arch/x86/kernel/alternative.c).
-const textCalls = allCalls + ", do_sync_core"
+// kind is calls of one function to isolated CPUs.
+type kind struct {
+	Function, For string
+	Calls         float64
+	Source        string
+}
 
-// Kinds ranks what hits isolated CPUs, as it is published.
-func (a *answer) Kinds() form.Table {
-	s := form.Table{
-		Title:   "Published " + allCalls + ", by what was called",
-		Columns: []string{"function", "what for", "calls", "share"},
-	}
-	all, rest := a.measured(allCalls).Value, a.measured(allCalls).Value
-	var kinds []published.Isolated
-	for _, m := range a.all {
-		if strings.HasPrefix(m.Measurement, allCalls+", ") {
-			kinds = append(kinds, m)
+// kinds ranks what hits isolated CPUs, as it is published.
+func (f *figures) kinds() (out []kind) {
+	rest := f.measured(allCalls).Value
+	for _, m := range f.all {
+		if name, is := strings.CutPrefix(m.Measurement, allCalls+", "); is {
+			out = append(out, kind{name, purposes[name], m.Value, m.Source})
 			rest -= m.Value
 		}
 	}
-	if all <= 0 {
-		return s
-	}
-	slices.SortStableFunc(kinds, func(x, y published.Isolated) int { return cmp.Compare(y.Value, x.Value) })
-	for _, m := range kinds {
-		f := strings.TrimPrefix(m.Measurement, allCalls+", ")
-		s.Rows = append(s.Rows, []string{f, purposes[f], results.Short(m.Value), percent(m.Value / all)})
-	}
-	s.Rows = append(s.Rows, []string{"others", "not told", results.Short(rest), percent(rest / all)})
-	return s
+	slices.SortStableFunc(out, func(x, y kind) int { return cmp.Compare(y.Calls, x.Calls) })
+	return append(out, kind{"others", "not told", rest, ""})
 }
-
-func percent(share float64) string { return results.Short(100*share) + " %" }
 
 // purposes are what functions are called for: arch/x86/mm/tlb.c, arch/x86/kernel/alternative.c,
 // kernel/time/tick-sched.c.
 var purposes = map[string]string{
 	"do_flush_tlb_all":      "TLB, all of it: vmalloc, and protection of pages",
 	"do_kernel_range_flush": "TLB, a range of the kernel's",
-	"do_sync_core":          "text patching",
+	"do_sync_core":          "text patching", // text_poke_sync, arch/x86/kernel/alternative.c
 	"nohz_full_kick":        "timers: the tick is needed again",
 }
 
@@ -139,43 +112,45 @@ var purposes = map[string]string{
 var actions = []ledger.Scenario{"static-key:sched_schedstats", "tracepoint:sched_switch", "kprobe", "fentry",
 	"event-group:sched", "event-group:all", ledger.FunctionTracer, ledger.FunctionGraph}
 
-// Bursts is what each isolated CPU takes when something is switched on the first of the
-// built-in kernels, which is of the architecture that the published calls are of.
-func (a *answer) Bursts() (form.Table, error) {
-	k, err := ledger.Named(ledger.Names()[0])
+// burst is what each isolated CPU takes when something is switched.
+type burst struct {
+	Action            ledger.Scenario
+	On, Off, Patching int // of On, rounds of text patching
+}
+
+// Bursting is the kernel that bursts are of: the first of the built-in ones, which is of the architecture that the
+// published calls are of.
+func (a *answer) Bursting() string { return ledger.Names()[0] }
+
+func (a *answer) bursts() (out []burst, err error) {
+	k, err := ledger.Named(a.Bursting())
 	if err != nil {
-		return form.Table{}, err
+		return nil, err
 	}
-	s := form.Table{
-		Title: "In one burst, on each isolated CPU, kernel " + k.Name(),
-		Columns: []string{"action", "on", "off", "of them rounds of text patching, on",
-			"of the published text patching of 3 h"},
-	}
-	text := a.measured(textCalls).Value
 	for _, action := range actions {
 		r, err := k.NewReplay(nil)
 		if err != nil {
-			return s, err
+			return nil, err
 		}
-		var sums [2]int
-		patching := 0
-		for i := range sums {
-			lines, err := r.Switch(string(action), i == 0)
+		b := burst{Action: action}
+		for _, on := range []bool{true, false} {
+			lines, err := r.Switch(string(action), on)
 			if err != nil {
-				return s, err
+				return nil, err
 			}
 			for _, l := range lines {
-				sums[i] += l.Rounds()
-				if i == 0 && l.Cause.Syncs() {
-					patching += l.Rounds()
+				switch {
+				case !on:
+					b.Off += l.Rounds()
+				case l.Cause.Syncs():
+					b.Patching += l.Rounds()
+					fallthrough
+				default:
+					b.On += l.Rounds()
 				}
 			}
 		}
-		line := []string{string(action), fmt.Sprint(sums[0]), fmt.Sprint(sums[1]), fmt.Sprint(patching), ""}
-		if text > 0 {
-			line[4] = results.Short(float64(sums[0])/text) + " times"
-		}
-		s.Rows = append(s.Rows, line)
+		out = append(out, b)
 	}
-	return s, nil
+	return out, nil
 }

@@ -112,7 +112,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return r, nil
 	})
 	s.Compare(a.comparisons()...)
-	return a, err
+	bursts, failed := a.bursts()
+	return a, cmp.Or(err, failed, experiments.Beside(s, "kinds", a.kinds()), experiments.Beside(s, "bursts", bursts))
 }
 
 // maxUpdates is what a few seconds are enough for.

@@ -6,97 +6,55 @@ import (
 	"errors"
 	"math"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 )
 
-// facts is what was published, and what was fitted to it.
-type facts struct {
-	rows   []published.KeyUpdate
-	slow   published.KeyUpdate // the pair with times: one by one
-	fast   published.KeyUpdate // and batched
-	Fit    parts
-	Search search
-}
+// known is a published switch.
+type known struct{ published.KeyUpdate }
 
-// of is the published row of a key with so many rounds; a zero one if there is none.
-func (f *facts) of(entries, rounds int) (out published.KeyUpdate) {
-	for _, r := range f.rows {
-		if r.Entries == int64(entries) && r.Rounds == int64(rounds) {
-			out = r
-		}
-	}
-	return out
-}
-
-// searchedIn is how many entries a handler searches where a key of so many takes so
-// many rounds.
-func searchedIn(k published.KeyUpdate) int {
+// Searched is how many entries a handler searches where the key takes so many rounds.
+func (k known) Searched() int {
 	return int(int64(poke.RoundsPerBatch()) * k.Entries / max(k.Rounds, 1))
 }
 
-// read reads the published figures and fits to them.
-func read(file string) (*facts, error) {
+// pairOf is the published pair with times: one by one, and batched; and what their handlers' searches take.
+type pairOf struct {
+	Slow, Fast         known
+	SlowHalf, FastHalf float64 // of the last digit of their times
+	One, Many          steps
+}
+
+// read reads the published figures, and finds the pair.
+func read(file string) (all []known, p pairOf, err error) {
 	rows, err := published.JumpLabels.Read(file)
 	if err != nil {
-		return nil, err
+		return nil, p, err
 	}
-	f := &facts{rows: rows}
 	for _, r := range rows {
+		k := known{r}
+		all = append(all, k)
 		if !r.UpdateMS.Known || !r.HandlerNS.Known {
 			continue
 		}
-		if f.slow.Rounds == 0 || r.Rounds > f.slow.Rounds {
-			f.slow = r
+		if p.Slow.Rounds == 0 || r.Rounds > p.Slow.Rounds {
+			p.Slow = k
 		}
-		if f.fast.Rounds == 0 || r.Rounds < f.fast.Rounds {
-			f.fast = r
+		if p.Fast.Rounds == 0 || r.Rounds < p.Fast.Rounds {
+			p.Fast = k
 		}
 	}
-	if f.slow.Rounds == f.fast.Rounds || f.slow.Entries != f.fast.Entries || searchedIn(f.slow) != 1 ||
-		searchedIn(f.fast) < 2 {
-		return nil, errors.New(
+	if p.Slow.Rounds == p.Fast.Rounds || p.Slow.Entries != p.Fast.Entries || p.Slow.Searched() != 1 || p.Fast.Searched() < 2 {
+		return nil, p, errors.New(
 			"published figures: want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch",
 		)
 	}
-	f.Fit = solve(f.slow, f.fast, f.slow.UpdateMS.Value, f.fast.UpdateMS.Value)
-	f.Search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searchedIn(f.fast))
-	return f, nil
-}
-
-// parts is a switch in two parts: what a round takes and what an entry takes, in
-// nanoseconds.
-type parts struct{ Round, Entry float64 }
-
-// update is what they make of a switch.
-func (f parts) update(entries, rounds int) float64 {
-	return f.Round*float64(rounds) + f.Entry*float64(entries)
-}
-
-// solve finds both from two times, in milliseconds: two equations with two unknowns,
-//
-//	slow.Rounds*round + Entries*entry = slow time
-//	fast.Rounds*round + Entries*entry = fast time
-func solve(slow, fast published.KeyUpdate, slowMS, fastMS float64) parts {
-	round := (slowMS - fastMS) * 1e6 / float64(slow.Rounds-fast.Rounds)
-	return parts{round, (fastMS*1e6 - float64(fast.Rounds)*round) / float64(fast.Entries)}
-}
-
-// ends are the least and the most of both parts, if the published times are rounded
-// to their last digit: a half of it either way.
-func (f *facts) ends() (low, high parts) {
-	low, high = parts{math.Inf(1), math.Inf(1)}, parts{math.Inf(-1), math.Inf(-1)}
-	slow, fast := lastDigit(f.slow.UpdateMS.Value)/2, lastDigit(f.fast.UpdateMS.Value)/2
-	for _, s := range []float64{-slow, slow} {
-		for _, t := range []float64{-fast, fast} {
-			x := solve(f.slow, f.fast, f.slow.UpdateMS.Value+s, f.fast.UpdateMS.Value+t)
-			low = parts{min(low.Round, x.Round), min(low.Entry, x.Entry)}
-			high = parts{max(high.Round, x.Round), max(high.Entry, x.Entry)}
-		}
-	}
-	return low, high
+	p.SlowHalf, p.FastHalf = lastDigit(p.Slow.UpdateMS.Value)/2, lastDigit(p.Fast.UpdateMS.Value)/2
+	p.One, p.Many = stepsOf(1), stepsOf(p.Fast.Searched())
+	return all, p, nil
 }
 
 // lastDigit is the unit of a number's last decimal digit: 1 of 57, 0.1 of 1.4.
@@ -111,18 +69,11 @@ func lastDigit(v float64) float64 {
 	return unit
 }
 
-// search is what a handler takes with one entry, and what each step of the search
-// takes on top of that, in nanoseconds, if steps are the levels of a binary search
-// (log2 n), its comparisons on average, or the most of them; in a btree too.
-type search struct {
-	One                        float64
-	Level, Mean, Deepest, Tree float64
-}
-
-// steps are numbers of steps of a search among n entries.
+// steps are numbers of steps of a search: the levels of a binary search (log2 n), its comparisons on average, or the
+// most of them; in a btree too.
 type steps struct{ Level, Mean, Deepest, Tree float64 }
 
-// stepsOf counts them.
+// stepsOf counts those among n entries.
 func stepsOf(n int) steps {
 	b := int3.Batch{Addrs: make([]records.Addr, n)}
 	for i := range b.Addrs {
@@ -132,21 +83,34 @@ func stepsOf(n int) steps {
 	return steps{math.Log2(float64(n)), v.Mean(), float64(v.Max), int3.CostOf(int3.BTree, b).Mean()}
 }
 
-// more is what a search among n entries takes more than one of a single entry.
-func more(n int) steps {
-	s, one := stepsOf(n), stepsOf(1)
-	return steps{s.Level - one.Level, s.Mean - one.Mean, s.Deepest - one.Deepest, s.Tree - one.Tree}
+// searched is a handler's search among some entries.
+type searched struct {
+	Entries int
+	Steps   steps
 }
 
-// searches divides what a handler takes more with n entries by the steps.
-func searches(one, many float64, n int) search {
-	s := more(n)
-	d := many - one
-	return search{one, d / s.Level, d / s.Mean, d / s.Deepest, d / s.Tree}
+// searches are those among the entries that are asked for.
+func (c *Config) searches() (out []searched) {
+	for _, n := range c.Entries {
+		out = append(out, searched{n, stepsOf(n)})
+	}
+	return out
 }
 
-// handlers are the handler's times with n entries, by each reading.
-func (s search) handlers(n int) steps {
-	x := more(n)
-	return steps{s.One + s.Level*x.Level, s.One + s.Mean*x.Mean, s.One + s.Deepest*x.Deepest, s.One + s.Tree*x.Tree}
+// pair is the published key on a machine, one by one and batched.
+type pair struct{ Slow, Fast *row }
+
+// pairs are those of all machines.
+func (a *answer) pairs() (out []*pair) {
+	for _, m := range a.Config.Machines {
+		switched := func(w way) *row {
+			return experiments.First(a.Rows, func(r *row) bool {
+				return r.Machine == m && r.Entries == int(a.known.Slow.Entries) && r.name == w.name
+			})
+		}
+		if p := (&pair{switched(ways[0]), switched(ways[1])}); p.Slow != nil && p.Fast != nil {
+			out = append(out, p)
+		}
+	}
+	return out
 }

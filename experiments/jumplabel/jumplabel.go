@@ -17,7 +17,6 @@ import (
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
-	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -45,10 +44,6 @@ var spec = experiments.Spec[Config, *row]{Form: declared, Measure: measure}
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// fitted is the calibration whose round and store were fitted to the published pair:
-// for that machine those rows are no prediction.
-const fitted = "jump-label-24"
-
 // way is how a key is switched.
 type way struct {
 	name, protocol string
@@ -73,26 +68,19 @@ type row struct {
 	First    bool // machine
 	Counted  sim.PlanRow
 	update   sample             // in nanoseconds
-	spread   calibration.Spread // of that mean
+	Spread   calibration.Spread // of that mean
 	exposed  calibration.Spread // of that of the exposure
 	Exposure sample
-	traps    sample // a switch
-	facts    *facts
+	traps    sample    // a switch
 	Vector   int3.Cost // of searching a batch, every entry once
 	BTree    int3.Cost
 }
 
-// Time is that with its range, in nanoseconds.
-func (r *row) Time() calibration.Spread { return r.spread }
-
-// Known is what was published of such a switch.
-func (r *row) Known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }
+// Modelled is that with its range, as headlines say it.
+func (r *row) Modelled() string { return experiments.Modelled(r.Spread) }
 
 // WantRounds is what the formula says.
 func (r *row) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.Entries) }
-
-// Fit is its time by the published pair, in nanoseconds.
-func (r *row) Fit() float64 { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) }
 
 // sample is a mean with its 95 % interval: 1.96 standard errors.
 type sample struct{ Mean, Low, High float64 }
@@ -104,14 +92,6 @@ func sampleOf(values []float64) sample {
 		half = 1.96 * sd / math.Sqrt(float64(len(values)))
 	}
 	return sample{mean, mean - half, mean + half}
-}
-
-// Basis says whether the row's time is one that the calibration was fitted to.
-func (r *row) Basis() string {
-	if r.Machine.String() == fitted && r.Known().UpdateMS.Known {
-		return "fitted"
-	}
-	return "prediction"
 }
 
 // Handler is what the calibration makes of a search, in nanoseconds, without the
@@ -136,10 +116,11 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	a := &answer{Study: s}
 	a.timeline = timeline.New(&a.events, nil, timelineLimit)
 	defer func() { _ = a.timeline.Close() }() // memory takes everything
-	var err error
-	if a.Facts, err = read(s.Config.Published); err != nil {
+	all, known, err := read(s.Config.Published)
+	if err != nil {
 		return nil, err
 	}
+	a.known = known
 	type point struct {
 		machine experiments.Machine
 		entries int
@@ -157,13 +138,15 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return a.try(ctx, s.Lab, p.machine, p.entries,
 			p.way)
 	})
-	if len(s.Rows) > 0 && a.pair(s.Rows[0].Machine) != nil {
+	pairs := a.pairs()
+	if len(pairs) > 0 && pairs[0].Fast.First {
 		s.Document(results.Document{Name: "jump-label.pftrace", Write: func(w io.Writer) error {
 			_, err := w.Write(a.events.Bytes())
 			return err
 		}})
 	}
-	return a, cmp.Or(err, experiments.Beside(s, "handlers", a.searches()), experiments.Beside(s, "pairs", a.Pairs()))
+	return a, cmp.Or(err, experiments.Beside(s, "published", all), experiments.Beside(s, "fit", []pairOf{known}),
+		experiments.Beside(s, "handlers", s.Config.searches()), experiments.Beside(s, "pairs", pairs))
 }
 
 // timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
@@ -172,12 +155,12 @@ const timelineLimit = 16 << 20
 // try switches a key over and over, each time with another seed. The published key's
 // first time on the first machine is recorded.
 func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*row, error) {
-	out := &row{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0], facts: a.Facts}
+	out := &row{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0]}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
 		Calibration: m.Calibration, Calls: a.Config.Calls,
 	}
-	if m == a.Config.Machines[0] && n == int(a.Facts.slow.Entries) {
+	if m == a.Config.Machines[0] && n == int(a.known.Slow.Entries) {
 		c.Timeline = a.timeline
 	}
 	var err error
@@ -199,14 +182,14 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		}
 		out.Counted = u.PlanRow
 		if i == 0 {
-			out.spread, out.exposed = u.Modelled.Ranges().Update, u.Modelled.Ranges().Exposure
+			out.Spread, out.exposed = u.Modelled.Ranges().Update, u.Modelled.Ranges().Exposure
 		}
 		c.Timeline = nil
 		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure,
 			float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
 	}
 	out.update, out.Exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
-	out.spread = out.spread.Scaled(out.update.Mean / out.spread.Likely)
+	out.Spread = out.Spread.Scaled(out.update.Mean / out.Spread.Likely)
 	if of := out.exposed.Likely; of > 0 {
 		out.exposed = out.exposed.Scaled(out.Exposure.Mean / of)
 	}
@@ -218,14 +201,11 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 // answer is what the rows say that were finished.
 type answer struct {
 	*experiments.Study[Config, *row]
-	Facts *facts
+	known pairOf
 
 	timeline *timeline.Recorder // of the published key, in events
 	events   bytes.Buffer
 }
-
-// pair is the published key on a machine, one by one and batched.
-type pair struct{ Slow, Fast *row }
 
 // Traps is how many breakpoints are run into batched for each one by one, over the
 // calibration's intervals, as a multiple of what it likely is: as many as sites hold
@@ -237,56 +217,4 @@ func (p *pair) Traps() calibration.Spread {
 		out[0] = (rounds + 2*float64(p.Fast.Entries)*c.Store) / (rounds + 2*c.Store)
 	})[0]
 	return s.Scaled(1 / s.Likely)
-}
-
-// pair is nil where one of them is missing.
-func (a *answer) pair(m experiments.Machine) *pair {
-	switched := func(w way) *row {
-		return experiments.First(a.Rows, func(r *row) bool {
-			return r.Machine == m && r.Entries == int(a.Facts.slow.Entries) && r.name == w.name
-		})
-	}
-	p := &pair{switched(ways[0]), switched(ways[1])}
-	if p.Slow == nil || p.Fast == nil {
-		return nil
-	}
-	return p
-}
-
-// Pairs are those of all machines.
-func (a *answer) Pairs() (out []*pair) {
-	for _, m := range a.Config.Machines {
-		if p := a.pair(m); p != nil {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// Low and High are the ends of what was fitted.
-func (a *answer) Low() parts  { low, _ := a.Facts.ends(); return low }
-func (a *answer) High() parts { _, high := a.Facts.ends(); return high }
-
-// Fitted is the calibration that was fitted to the published pair.
-func (a *answer) Fitted() string { return fitted }
-
-// searches are what a search costs, by each reading of the two published points.
-func (a *answer) searches() (out []searched) {
-	for _, n := range a.Config.Entries {
-		s := searched{Entries: n, Steps: stepsOf(n), By: a.Facts.Search.handlers(n)}
-		for _, k := range a.Facts.rows {
-			if k.HandlerNS.Known && searchedIn(k) == n {
-				s.PublishedNS = &k.HandlerNS.Value
-			}
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// searched is a handler's search among some entries.
-type searched struct {
-	Entries     int
-	Steps, By   steps // By in nanoseconds
-	PublishedNS *float64
 }

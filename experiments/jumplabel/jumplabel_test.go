@@ -73,7 +73,7 @@ func TestRows(t *testing.T) {
 
 // TestPairs holds every published figure against the range of the model.
 func TestPairs(t *testing.T) {
-	pairs := trial.Must(t, Experiment, "--entries=56", "--calibration", fitted, "--repeat=20").Figures
+	pairs := trial.Must(t, Experiment, "--entries=56", "--calibration", "jump-label-24", "--repeat=20").Figures
 	trial.Pairs(t, "sched_schedstats", pairs)
 	trial.Pairs(t, "breakpoints run into", pairs)
 }
@@ -102,38 +102,61 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestFit: the two published times give a round of 337 us and 6.9 us an entry, and
-// the handler 23.2 ns a level; put back, they give the times again.
-func TestFit(t *testing.T) {
-	f, err := read("")
+// fitOf is what the form makes of the published pair.
+func fitOf(t interface{ Fatal(args ...any) }, p pairOf) map[string]float64 {
+	f, err := experiments.ParseForm("jump-label.experiment", []byte(declared))
 	if err != nil {
 		t.Fatal(err)
 	}
+	columns, _, err := form.Bind[pairOf](f.Named("fit").Columns, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := columns.Fill("fit", []pairOf{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for name, v := range form.RowsOf(table)[0] {
+		out[name], _ = v.(float64)
+	}
+	return out
+}
+
+// TestFit: the two published times give a round of 337 us and 6.9 us an entry, and
+// the handler 23.2 ns a level.
+func TestFit(t *testing.T) {
+	_, p, err := read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fitOf(t, p)
 	near := func(what string, got, want, within float64) {
 		if math.Abs(got-want) > within {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	near("round", f.Fit.Round, (57e6-1.4e6)/165, 1e-6)
-	near("entry", f.Fit.Entry, 6948, 1)
-	near("57 ms", f.Fit.update(56, 168), 57e6, 1e-6)
-	near("1.4 ms", f.Fit.update(56, 3), 1.4e6, 1e-6)
-	low, high := f.ends()
-	near("low round", low.Round, (56.5e6-1.45e6)/165, 1e-6)
-	near("high round", high.Round, (57.5e6-1.35e6)/165, 1e-6)
-	if !(low.Entry < f.Fit.Entry && f.Fit.Entry < high.Entry) {
-		t.Errorf("%v is not between %v and %v", f.Fit, low, high)
+	near("round", f["round_ns"], (57e6-1.4e6)/165, 1e-6)
+	near("entry", f["entry_ns"], 6948, 1)
+	near("low round", f["low_round_ns"], (56.5e6-1.45e6)/165, 1e-6)
+	near("high round", f["high_round_ns"], (57.5e6-1.35e6)/165, 1e-6)
+	if !(f["low_entry_ns"] < f["entry_ns"] && f["entry_ns"] < f["high_entry_ns"]) {
+		t.Errorf("%v is not between its ends", f["entry_ns"])
 	}
-	near("level", f.Search.Level, 135/5.807, 0.01)
+	near("level", f["level_ns"], 135/5.807, 0.01)
 	// A binary search among 56 finds one entry at the first comparison, two at the
 	// second, and so on; the last 25 at the sixth.
 	mean := float64(1*1+2*2+4*3+8*4+16*5+25*6) / 56
 	near("comparisons", stepsOf(56).Mean, mean, 1e-12)
-	near("comparison", f.Search.Mean, 135/(mean-1), 1e-9)
-	for _, n := range []int{1, 56} {
-		x := f.Search.handlers(n)
-		for _, got := range []float64{x.Level, x.Mean, x.Deepest, x.Tree} {
-			near("handler", got, map[int]float64{1: 45, 56: 180}[n], 1e-9)
+	near("comparison", f["mean_ns"], 135/(mean-1), 1e-9)
+	r := trial.Must(t, Experiment, "--entries", "1,56", "--repeat", "1")
+	for i, line := range strings.Split(strings.TrimSpace(string(r.Document(t, "handlers.csv"))), "\n")[1:] {
+		for _, cell := range strings.Split(line, ",")[4:8] {
+			got, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near("handler", got, []float64{45, 180}[i], 1e-9)
 		}
 	}
 }
@@ -141,13 +164,15 @@ func TestFit(t *testing.T) {
 // TestSolve: whatever made two times is found again.
 func TestSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := parts{rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")}
+		round, entry := rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")
 		n := rapid.IntRange(2, 500).Draw(t, "entries")
-		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n),
-			Rounds: 3}
-		got := solve(slow, fast, want.update(n, 3*n)/1e6, want.update(n, 3)/1e6)
-		if math.Abs(got.Round/want.Round-1) > 1e-9 || math.Abs(got.Entry-want.Entry) > 1e-9*want.Round {
-			t.Fatalf("%v, want %v", got, want)
+		switched := func(rounds int) known {
+			ms := (round*float64(rounds) + entry*float64(n)) / 1e6
+			return known{published.KeyUpdate{Entries: int64(n), Rounds: int64(rounds), UpdateMS: published.Figure{Value: ms, Known: true}}}
+		}
+		f := fitOf(t, pairOf{Slow: switched(3 * n), Fast: switched(3)})
+		if math.Abs(f["round_ns"]/round-1) > 1e-9 || math.Abs(f["entry_ns"]-entry) > 1e-9*round {
+			t.Fatalf("%v and %v, want %v and %v", f["round_ns"], f["entry_ns"], round, entry)
 		}
 	})
 	for v, want := range map[float64]float64{57: 1, 1.4: 0.1, 0.25: 0.01, 120: 1} {

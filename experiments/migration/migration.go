@@ -65,7 +65,6 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error
 		return nil, err
 	}
 	s.Asked = len(counts)
-	show(measured)
 	for _, m := range measured {
 		if err := m.repeat(ctx, s.Lab); err != nil {
 			return s, err
@@ -85,9 +84,6 @@ type measurement struct {
 	Why        interrupts.Explanation
 	taken      []int64 // on the live machine
 	violations uint64
-
-	Shown, Moved bool // the report is about it; it has several senders
-	ByCPU        bool // its figures are those of each CPU, and not the sums
 }
 
 // explain explains each reading.
@@ -215,33 +211,4 @@ func (m *measurement) SentBy() string {
 		parts = append(parts, fmt.Sprintf("%d from CPU %d", m.Why.Sent[move.To], move.To))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Taken and Published are the interrupts of all CPUs, here and there; Targets is how many all rounds are.
-func (m *measurement) Taken() (sum int64) {
-	for _, n := range m.taken {
-		sum += n
-	}
-	return sum
-}
-
-func (m *measurement) Published() (sum int64) {
-	for _, c := range m.Counts {
-		sum += c.Delta
-	}
-	return sum
-}
-
-func (m *measurement) Targets() int64 { return m.Why.Rounds * int64(len(m.Counts)-1) }
-
-// show marks what the report is about: the measurement with the most senders, or the last where each has one.
-func show(all []*measurement) {
-	most := slices.MaxFunc(all, func(a, b *measurement) int { return cmp.Compare(a.Why.Senders, b.Why.Senders) })
-	if most.Moved = most.Why.Senders > 1; !most.Moved {
-		most = all[len(all)-1]
-	}
-	most.Shown = true
-	for _, m := range all {
-		m.ByCPU = m.Moved || !most.Moved
-	}
 }

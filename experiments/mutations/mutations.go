@@ -32,12 +32,9 @@ import (
 // Config says which combinations are put to the checker, and what a search may cost.
 // Its fields are the flags of mutations.experiment.
 type Config struct {
-	Arches    []isa.Arch
-	Protocols []string
-	Fetches   []cpus.Fetch
-	Machines  []string // as the axis cpus has them
-	Sites     []int
-	Preempt   bool
+	Lists    map[string]*string // by the checker's axis
+	Machines []string           // as the axis cpus has them
+	Preempt  bool
 	check.Search
 }
 
@@ -52,18 +49,14 @@ var spec = experiments.Spec[Config, check.VerdictRow]{
 var Experiment = spec.Experiment()
 
 func (c *Config) fields() []*choice.Field {
-	return append([]*choice.Field{
-		choice.List(&c.Protocols,
-			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", choice.OneOf(poke.Names())),
-		choice.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
-			cpus.FetchNames(), cpus.ParseFetch, cpus.Fetch.String),
-		choice.Strings(&c.Machines, "cpus", "machine",
-			"2", fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
-				"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; "+
-				"repeatable", explore.MaxCPUs), nil),
-		choice.Counts(&c.Sites, "sites",
-			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
-	}, c.Search.Fields()...)
+	c.Lists = map[string]*string{}
+	own := []*choice.Field{choice.Strings(&c.Machines, "cpus", "machine", "2", check.Axes.Named("cpus").Doc, nil)}
+	for name, preset := range map[string]string{"arch": strings.Join(cpus.ArchNames(), ","), "protocol": strings.Join(poke.Names(), ","),
+		"fetch": strings.Join(cpus.FetchNames(), ","), "sites": "2"} {
+		c.Lists[name] = new(string)
+		own = append(own, experiments.Axis(check.Axes.Named(name), preset, c.Lists[name]))
+	}
+	return append(own, c.Search.Fields()...)
 }
 
 // columns are those of the checker.
@@ -72,18 +65,9 @@ var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictR
 // choices are what the Config asks about, with every mutation. Buffers, orders, indexes
 // and counts are left to the experiment.
 func (c *Config) choices() axis.Choices {
-	choices := axis.Choices{
-		"protocol": c.Protocols, "cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations},
-	}
-	add := func(flag, value string) { choices[flag] = append(choices[flag], value) }
-	for _, a := range c.Arches {
-		add("arch", a.Traits().Name)
-	}
-	for _, f := range c.Fetches {
-		add("fetch", f.String())
-	}
-	for _, n := range c.Sites {
-		add("sites", strconv.Itoa(n))
+	choices := axis.Choices{"cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations}}
+	for name, list := range c.Lists {
+		choices[name] = strings.Split(*list, ",")
 	}
 	return choices
 }

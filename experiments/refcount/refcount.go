@@ -5,7 +5,6 @@
 package refcount
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -79,7 +78,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		r.find(figures)
 		return r, r.measure(ctx, &s.Config, s.Lab)
 	})
-	return s, cmp.Or(err, experiments.Beside(s, "shown", besides(s.Rows)))
+	return s, err
 }
 
 // points are all combinations, machine by machine.
@@ -189,32 +188,3 @@ func (r *row) Series() string {
 
 // Time is the update's, with its range, as a headline says it.
 func (r *row) Time() string { return experiments.Modelled(r.Spread) }
-
-// shown is a row with what the longest update with a shared counter, the worst, says of it.
-type shown struct {
-	*row
-	Drawn  bool // it is on the same machine, and in the same order of waiting or of the same batch
-	Single bool // it is shown by itself: with a shared counter those in the order of waiting that makes most of it
-	Order  bool // it differs by the order of waiting alone
-	Other  bool // by the counter alone
-}
-
-func besides(rows []*row) (out []shown) {
-	var worst *row
-	for _, r := range rows {
-		if r.Shared() && (worst == nil || r.Modelled.Update > worst.Modelled.Update) {
-			worst = r
-		}
-	}
-	for _, r := range rows {
-		o := shown{row: r, Single: !r.Shared()}
-		if worst != nil {
-			like := r.Machine == worst.Machine && r.Entries == worst.Entries
-			o.Order, o.Other = r.Shared() && like, r.Refs == int3.PerCPU && like
-			o.Single = o.Single || r.OutOfTurn == worst.OutOfTurn
-			o.Drawn = r.Machine.Name == worst.Machine.Name && (o.Single || r.Entries == worst.Entries)
-		}
-		out = append(out, o)
-	}
-	return out
-}
