@@ -52,7 +52,7 @@ func (s *Service) recover(ctx context.Context) error {
 		s.mu.Lock()
 		s.count(o.Client, 1)
 		s.mu.Unlock()
-		again = append(again, s.enter(o.Update, o.Which, o.Over))
+		again = append(again, s.enter(o.Update, o.Which, o.Over, Course{Asked: time.Now(), Handed: time.Now()}))
 	}
 	s.handIn(ctx)
 	for _, p := range again {
@@ -118,7 +118,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	s.charge(changes)
 	receipt, err := s.live.Apply(ctx, changes)
 	for _, p := range s.carried {
-		p.receipt = receipt
+		p.receipt, p.course.Switched = receipt, time.Now()
 	}
 	if receipt != nil && receipt.Forecast != nil {
 		s.forecasts.Add(1)
@@ -155,12 +155,11 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 		u.State, u.Batch, u.Began = journal.Running, s.batch, at.UTC()
 		u.Fits, u.Phase = time.Time{}, ""
 		p.now.Store(&present{Update: u, phase: phase})
+		p.course.Taken = time.Now()
 	}
 	s.mu.Unlock()
 	for _, p := range ps {
-		u := p.update()
-		observe(s.cfg.Observer.Began, at.Sub(u.Submitted))
-		s.tell(u)
+		s.tell(p.update())
 	}
 }
 
@@ -250,7 +249,8 @@ func (s *Service) tellEnd(end coordinator.End) {
 	s.mu.Unlock()
 	s.ends.Add(1)
 	for _, p := range ps {
-		observe(s.cfg.Observer.Ended, p.end.Ended.Sub(p.end.Submitted))
+		p.course.Update, p.course.Told = *p.end, time.Now()
+		observe(s.cfg.Observer.Ended, p.course)
 		s.tell(*p.end)
 		close(p.done)
 	}
@@ -268,6 +268,7 @@ type pending struct {
 
 	leave, hold func() // end the waiting for it; for its end
 
+	course  Course           // of the goroutine that has the update
 	receipt *journal.Receipt // what its update of the text took; the coordinator's
 	end     *Update          // how it ended, once that is in the journal; the coordinator's
 }

@@ -192,7 +192,7 @@ func TestAGroupIsHandedInAtOnce(t *testing.T) {
 	for i := range clients {
 		which := []int{i}
 		_, err := s.store.Accept(journal.Order{Which: which, Update: Update{Client: fmt.Sprint("c", i/2), Ops: "o",
-			Enable: i%2 == 0, Records: 1, Submitted: time.Now()}}, func(u Update) { s.enter(u, which, time.Time{}) })
+			Enable: i%2 == 0, Records: 1, Submitted: time.Now()}}, func(u Update) { s.enter(u, which, time.Time{}, Course{}) })
 		if err != nil {
 			t.Fatal(err)
 		}

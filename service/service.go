@@ -96,11 +96,30 @@ func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Re
 // Observer is told how long what clients wait for takes, and how many share it. Every
 // function may be nil; none may block.
 type Observer struct {
-	Accepted func(time.Duration) // an update was made durable
-	Began    func(time.Duration) // one was taken up, so long after that
-	Ended    func(time.Duration) // its end is durable, so long after it was asked for
-	Carried  func(requests int)  // a batch began
-	Written  func(time.Duration) // a transaction of the journal is on the disk
+	Ended   func(Course)        // of an update is durable
+	Carried func(requests int)  // a batch began
+	Written func(time.Duration) // a transaction of the journal is on the disk
+}
+
+// Course is how an update went: the moments at which it left one thing and waited for the next. One of an earlier start
+// begins with this one.
+type Course struct {
+	Update
+	Parent   Parent
+	Waits    bool // its acceptance was written without a sync; see Request.Waits
+	Asked    time.Time
+	Handed   time.Time // to the journal
+	Written  time.Time // its acceptance is there
+	Taken    time.Time // up by the batch that carried it out; the zero time for none
+	Switched time.Time // the text is; likewise
+	Told     time.Time // its end is on the disk
+}
+
+// Parent is the span that an update's are part of, by its trace and its ID in hexadecimal, as a traceparent has them
+// (https://www.w3.org/TR/trace-context/, 3.2); the zero value for none.
+type Parent struct {
+	Trace, Span string
+	Unsampled   bool // nobody records the trace
 }
 
 // Service is a running machine and its clients' updates.

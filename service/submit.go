@@ -39,6 +39,8 @@ type Request struct {
 	Waits bool      `json:"-"`
 	Hold  bool      `json:"-"` // over a budget it waits until it fits; else it is refused
 	over  time.Time // see journal.Order.Over
+	// Parent is of the client's trace; no part of what Key stands for.
+	Parent Parent `json:"-"`
 }
 
 // Bounds of what a request may say.
@@ -97,6 +99,7 @@ func (r *Request) digest() string {
 // journal and will be carried out, whatever happens to this process. Where the
 // client has used its key before, for the same request, it returns that update.
 func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
+	course := Course{Parent: r.Parent, Waits: r.Waits, Asked: time.Now()}
 	if err := s.check(&r); err != nil {
 		return Update{}, err
 	}
@@ -130,8 +133,8 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
-	start := time.Now()
-	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which, order.Over) })
+	course.Handed = time.Now()
+	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which, order.Over, course) })
 	if p == nil {
 		s.dismiss(r.Client)
 		if err != nil {
@@ -139,7 +142,6 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		}
 		return s.again(ctx, &r, u)
 	}
-	observe(s.cfg.Observer.Accepted, time.Since(start))
 	s.cfg.At(AfterAccept)
 	s.handIn(ctx)
 	return p.update(), nil
@@ -212,8 +214,9 @@ func (s *Service) count(client string, n int) {
 }
 
 // enter notes an update that the journal has and that has no answer yet.
-func (s *Service) enter(u Update, which []int, over time.Time) *pending {
+func (s *Service) enter(u Update, which []int, over time.Time, course Course) *pending {
 	p := newPending(u, which, !over.IsZero())
+	p.course, p.course.Written = course, time.Now()
 	s.mu.Lock()
 	s.open[u.ID] = p
 	s.accepted = append(s.accepted, p)

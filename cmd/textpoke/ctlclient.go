@@ -134,6 +134,9 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 	if s.match != "" {
 		req.Header.Set("If-Match", s.match)
 	}
+	if trace := os.Getenv("TRACEPARENT"); trace != "" { // of the program that has called this one
+		req.Header.Set("Traceparent", trace)
+	}
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)
 	}

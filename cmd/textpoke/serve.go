@@ -25,6 +25,7 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/service/lab"
 	"github.com/textpoke/textpoke/service/page"
+	"github.com/textpoke/textpoke/service/spans"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -63,6 +64,7 @@ type serving struct {
 	failed  chan error // of http
 	service *service.Service
 	lab     *lab.Lab
+	spans   *spans.Writer // nil for none
 	drain   time.Duration
 
 	certificate keyPair
@@ -84,6 +86,14 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	v.log = s.serverLog()
+	if s.spans != "" {
+		out, err := os.OpenFile(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return fmt.Errorf("--spans: %w", err)
+		}
+		defer out.Close()
+		v.spans = spans.New(out)
+	}
 	if v.store, err = journal.Open(ctx, s.data, service.Identity(on.table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
@@ -196,7 +206,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (
 		Budget: slices.Concat(s.budget, s.clientBudget), Quiet: s.quiet,
 		Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
-		Observer: v.handler.Observer(),
+		Observer: v.observer(),
 	})
 	if err == nil {
 		v.lab, err = lab.Start(
@@ -216,6 +226,19 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (
 	v.log.Info("ready", zap.Duration("after", time.Since(began)), zap.String("records", on.table.Name()),
 		zap.Int("count", on.table.Len()), zap.String("cpus", on.cpus), zap.String("data", s.data))
 	return nil
+}
+
+// observer feeds the metrics and, where they are asked for, the spans.
+func (v *serving) observer() service.Observer {
+	o := v.handler.Observer()
+	if v.spans != nil {
+		counted := o.Ended
+		o.Ended = func(c service.Course) {
+			counted(c)
+			v.spans.Tell(c)
+		}
+	}
+	return o
 }
 
 // lookEvery is the time between two looks whether the journal is there and can be
@@ -257,6 +280,11 @@ func (v *serving) close() error {
 	}
 	if v.service != nil {
 		errs = append(errs, v.service.Close())
+	}
+	if v.spans != nil { // no update ends any more
+		if err := v.spans.Close(); err != nil {
+			v.log.Warn("--spans", zap.Error(err))
+		}
 	}
 	errs = append(errs, v.store.Close())
 	v.log.Info("stopped")

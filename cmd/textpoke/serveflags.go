@@ -40,6 +40,7 @@ type serveFlags struct {
 	drain, gather, maxWait    time.Duration
 	queue, perClient, clients int
 	rate                      service.Limit
+	spans                     string
 	connections, eventStreams int
 	keepAge, compactEvery     time.Duration
 	keepUpdates, keepMegabyte int
@@ -91,6 +92,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure. "+
 				unixPrefix+"PATH is a socket, and the default with --machine kernel: "+unixPrefix+kernelSocket),
 		choice.Text(&s.data, "data", "", "`directory` for the data that must not be lost"),
+		choice.File(&s.spans, "spans", "append to this `file` how each update went, as spans of OpenTelemetry: an object of OTLP on "+
+			"each line"),
 		choice.Text(&s.verify, "verify", "", "only check a server's `directory`, and print which parts are sound and which "+
 			"are not; then the exit code is 1"),
 		choice.File(&s.tokenFile, "token-file", "`file` with the rights of tokens: lines \"full TOKEN\", \"read TOKEN\" and "+

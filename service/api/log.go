@@ -3,6 +3,7 @@
 package api
 
 import (
+	"encoding/hex"
 	"errors"
 	"net"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -31,25 +34,26 @@ type answer struct {
 	err     error
 	clients []string // whose updates the token is for; nil: everybody's
 	wholly  bool     // the request's body was read to its end
-	trace   string   // the trace that the request is part of; "" for none
+	trace   service.Parent
 }
 
-// traceOf is the trace of a traceparent (https://www.w3.org/TR/trace-context/, 3.2), "" where it is none: who asks is
+// traceOf is what a traceparent names (https://www.w3.org/TR/trace-context/, 3.2); nothing where it is none: who asks is
 // answered all the same (4.3).
-func traceOf(r *http.Request) string {
+func traceOf(r *http.Request) (p service.Parent) {
 	said := r.Header.Values("Traceparent")
 	if len(said) != 1 {
-		return ""
+		return p
 	}
 	found := traceparent.FindStringSubmatch(said[0])
-	if found == nil || found[1] == "ff" || found[1] == "00" && found[4] != "" || strings.Trim(found[2], "0") == "" ||
+	if found == nil || found[1] == "ff" || found[1] == "00" && found[5] != "" || strings.Trim(found[2], "0") == "" ||
 		strings.Trim(found[3], "0") == "" {
-		return ""
+		return p
 	}
-	return found[2]
+	flags, _ := hex.DecodeString(found[4]) // the pattern rules an error out
+	return service.Parent{Trace: found[2], Span: found[3], Unsampled: flags[0]&1 == 0}
 }
 
-var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
@@ -83,8 +87,8 @@ func (h *Handler) done(a *answer, r *http.Request) {
 		level = zapcore.ErrorLevel
 	}
 	trace := zap.Skip()
-	if a.trace != "" {
-		trace = zap.String("trace_id", a.trace)
+	if a.trace.Trace != "" {
+		trace = zap.String("trace_id", a.trace.Trace)
 	}
 	if line := h.cfg.Log.Check(level, "request"); line != nil {
 		line.Write(zap.String("request_id", a.id), zap.String("method", methodName(r.Method)), zap.String("route", a.route),

@@ -60,12 +60,19 @@ func newMetrics(h *Handler) *metrics {
 		ConstLabels: prometheus.Labels{"version": h.cfg.Version.Version, "revision": h.cfg.Version.Revision,
 			"goversion": h.cfg.Version.Go},
 	}, func() float64 { return 1 }))
+	accepted := seconds("accept", "Time until an update that was asked for was durable.")
+	waited := seconds("wait", "Time from asking until a batch took it up.")
+	lived := seconds("live", "Time from asking until the end was durable.")
 	m.observer = service.Observer{
-		Accepted: seconds("accept", "Time until an update that was asked for was durable."),
-		Began:    seconds("wait", "Time from there until a batch took it up."),
-		Ended:    seconds("live", "Time from asking until the end was durable."),
-		Written:  seconds("journal_commit", "Time that a transaction takes to get on the disk."),
-		Carried:  func(requests int) { carried.Observe(float64(requests)) },
+		Ended: func(c service.Course) {
+			accepted(c.Written.Sub(c.Handed))
+			if !c.Began.IsZero() {
+				waited(c.Began.Sub(c.Submitted))
+			}
+			lived(c.Ended.Sub(c.Submitted))
+		},
+		Written: seconds("journal_commit", "Time that a transaction takes to get on the disk."),
+		Carried: func(requests int) { carried.Observe(float64(requests)) },
 	}
 	m.serve = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m

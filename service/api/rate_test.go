@@ -4,6 +4,7 @@ package api
 
 import (
 	"math"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,18 @@ func TestRateWithoutTokens(t *testing.T) {
 		}
 		if limit := got.header.Get("RateLimit"); (got.status == 429) != (most == 2) || !strings.HasPrefix(limit, want) {
 			t.Errorf("of %d: %d, %q, want %q", most, got.status, limit, want)
+		}
+	}
+}
+
+// TestTraceFlags: the first bit of the flags says whether the client records its trace (3.2.2.5).
+func TestTraceFlags(t *testing.T) {
+	for flags, unsampled := range map[string]bool{"00": true, "01": false, "02": true, "ff": false} {
+		r := httptest.NewRequest("POST", "/v1/updates", nil)
+		id, span := strings.Repeat("a", 32), strings.Repeat("b", 16)
+		r.Header.Set("Traceparent", "00-"+id+"-"+span+"-"+flags)
+		if got, want := traceOf(r), (service.Parent{Trace: id, Span: span, Unsampled: unsampled}); got != want {
+			t.Errorf("flags %s: %+v, want %+v", flags, got, want)
 		}
 	}
 }

@@ -318,7 +318,7 @@ func (h *Handler) plan(w http.ResponseWriter, r *http.Request, q *Request) error
 
 // submitted asks for an update, and answers once it is durable; with wait, once it has ended.
 func (h *Handler) submitted(w http.ResponseWriter, r *http.Request, order service.Request, wait bool) error {
-	order.Waits = wait
+	order.Waits, order.Parent = wait, traceOf(r)
 	s := h.running.Load().service
 	u, err := s.Submit(r.Context(), order)
 	if err != nil {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spans writes how updates went as spans of OpenTelemetry: an object of OTLP on each line, as the collector's
+// file receiver reads them (https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/), and as POST /v1/traces
+// takes them.
+package spans
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
+)
+
+// Writer writes what it is told. It holds up nobody: what comes while many updates wait to be written is left out.
+type Writer struct {
+	queue chan service.Course
+	left  atomic.Int64
+	ended chan error
+}
+
+// New writes to out from now on, until Close.
+func New(out io.Writer) *Writer {
+	w := &Writer{queue: make(chan service.Course, 4096), ended: make(chan error, 1)}
+	go func() { w.ended <- w.run(bufio.NewWriter(out)) }()
+	return w
+}
+
+// Tell has the spans of an update written, unless its client's trace is not recorded.
+func (w *Writer) Tell(c service.Course) {
+	if c.Parent.Unsampled {
+		return
+	}
+	select {
+	case w.queue <- c:
+	default:
+		w.left.Add(1)
+	}
+}
+
+// Close writes the rest. Its error says what could not be written, or how many updates were left out. No Tell follows.
+func (w *Writer) Close() error {
+	close(w.queue)
+	err := <-w.ended
+	if n := w.left.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("the spans of %d updates were left out", n))
+	}
+	return err
+}
+
+func (w *Writer) run(out *bufio.Writer) (err error) {
+	lines, buffered := json.NewEncoder(out), int64(0)
+	for c := range w.queue {
+		if buffered++; err == nil {
+			err = lines.Encode(traces(&c))
+		}
+		if err == nil && len(w.queue) == 0 {
+			if err = out.Flush(); err == nil {
+				buffered = 0
+			}
+		}
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		w.left.Add(buffered)
+	}
+	return err
+}
+
+// What follows is of opentelemetry/proto/trace/v1/trace.proto, in the JSON that the protocol has for it: identifiers in
+// hexadecimal, numbers of 64 bits as texts (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
+type (
+	tracesData struct {
+		ResourceSpans []resourceSpans `json:"resourceSpans"`
+	}
+	resourceSpans struct {
+		Resource   resource     `json:"resource"`
+		ScopeSpans []scopeSpans `json:"scopeSpans"`
+	}
+	resource struct {
+		Attributes []attribute `json:"attributes"`
+	}
+	scopeSpans struct {
+		Scope scope  `json:"scope"`
+		Spans []span `json:"spans"`
+	}
+	scope struct {
+		Name string `json:"name"`
+	}
+	span struct {
+		TraceID    string      `json:"traceId"`
+		SpanID     string      `json:"spanId"`
+		Parent     string      `json:"parentSpanId,omitempty"`
+		Name       string      `json:"name"`
+		Kind       int         `json:"kind"`
+		Start      string      `json:"startTimeUnixNano"`
+		End        string      `json:"endTimeUnixNano"`
+		Attributes []attribute `json:"attributes,omitempty"`
+		Status     *status     `json:"status,omitempty"`
+	}
+	status struct {
+		Message string `json:"message"`
+		Code    int    `json:"code"`
+	}
+	attribute struct {
+		Key   string         `json:"key"`
+		Value map[string]any `json:"value"`
+	}
+)
+
+const (
+	internal, server = 1, 2 // kinds
+	failed           = 2    // status
+)
+
+func text(key, value string) attribute { return attribute{key, map[string]any{"stringValue": value}} }
+
+func number(key string, value int64) attribute {
+	return attribute{key, map[string]any{"intValue": strconv.FormatInt(value, 10)}}
+}
+
+// traces is an update's spans: its own and, below it, one for each thing that it waited for.
+func traces(c *service.Course) tracesData {
+	trace := c.Parent.Trace
+	if trace == "" {
+		trace = id(16)
+	}
+	own := span{TraceID: trace, SpanID: id(8), Parent: c.Parent.Span, Name: "update", Kind: server,
+		Start: unixNano(c.Asked), End: unixNano(c.Told), Attributes: []attribute{
+			number("textpoke.update", c.ID), text("textpoke.client", c.Client), text("textpoke.ops", c.Ops),
+			{"textpoke.enable", map[string]any{"boolValue": c.Enable}}, number("textpoke.records", int64(c.Records)),
+			text("textpoke.state", string(c.State)),
+		}}
+	if c.Batch != 0 {
+		own.Attributes = append(own.Attributes, number("textpoke.batch", c.Batch))
+	}
+	if c.State == journal.Failed {
+		own.Status = &status{c.Error, failed}
+	}
+	written := "sync"
+	if c.Waits {
+		written = "write"
+	}
+	all := []span{own}
+	from := c.Asked
+	for _, s := range []struct {
+		name  string
+		until time.Time
+	}{{"accept", c.Handed}, {written, c.Written}, {"gather", c.Taken}, {"rounds", c.Switched}, {"sync", c.Told}} {
+		if s.until.IsZero() { // it came to nothing like it
+			continue
+		}
+		all = append(all, span{TraceID: trace, SpanID: id(8), Parent: own.SpanID, Name: s.name, Kind: internal,
+			Start: unixNano(from), End: unixNano(s.until)})
+		from = s.until
+	}
+	return tracesData{[]resourceSpans{{resource{[]attribute{text("service.name", "textpoke")}},
+		[]scopeSpans{{scope{"github.com/textpoke/textpoke/service"}, all}}}}}
+}
+
+// id is so many random bytes, in hexadecimal. They are no secret.
+func id(bytes int) string {
+	b := make([]byte, bytes)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return hex.EncodeToString(b)
+}
+
+func unixNano(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
