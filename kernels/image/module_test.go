@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,16 +167,35 @@ calls hid_bpf_init hid_bpf_preload_skel*1`: {DirectAtBoot: 1},
 // as the crc7 of Debian's 6.12.117 shows, whose five areas took five rounds.
 func TestArea(t *testing.T) {
 	const alloc, code, data = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_EXECINSTR, elf.SHF_ALLOC | elf.SHF_WRITE
-	got := map[Area]bool{Data: true, InitData: true}
-	for _, s := range []elf.SectionHeader{{Name: ".text", Flags: code, Size: 48}, {Name: "__ksymtab", Flags: alloc, Size: 24},
-		{Name: ".data", Flags: data}, {Name: ".plt", Flags: code, Size: 1}, {Name: ".init.plt", Flags: alloc, Size: 1},
-		{Name: ".modinfo", Flags: alloc, Size: 141}, {Name: "__versions", Flags: alloc, Size: 64},
-		{Name: ".init.text.ftrace_trampoline", Flags: alloc, Size: 1}, {Name: ".rodata", Flags: alloc, Size: 256}} {
-		if a, ok := area(&elf.Section{SectionHeader: s}); ok {
-			got[a] = true
+	const none = Area(99)
+	for _, c := range []struct {
+		elf.SectionHeader
+		want Area
+	}{
+		{elf.SectionHeader{Name: ".text", Flags: code, Size: 48}, Text},
+		{elf.SectionHeader{Name: ".plt", Flags: code, Size: 1}, Text},
+		{elf.SectionHeader{Name: ".init.text", Flags: code, Size: 48}, InitText},
+		{elf.SectionHeader{Name: ".init.plt", Flags: alloc, Size: 1}, InitText},
+		{elf.SectionHeader{Name: ".init.text.ftrace_trampoline", Flags: alloc, Size: 1}, InitText},
+		{elf.SectionHeader{Name: ".data", Flags: data, Size: 8}, Data},
+		{elf.SectionHeader{Name: ".data", Flags: data}, none},
+		{elf.SectionHeader{Name: ".data..percpu", Flags: data, Size: 8}, none},
+		{elf.SectionHeader{Name: ".init.data", Flags: data, Size: 8}, InitData},
+		{elf.SectionHeader{Name: ".data..ro_after_init", Flags: data, Size: 8}, AfterInit},
+		{elf.SectionHeader{Name: "__jump_table", Flags: data, Size: 16}, AfterInit},
+		{elf.SectionHeader{Name: ".static_call_sites", Flags: data, Size: 8}, CallTable},
+		{elf.SectionHeader{Name: ".rodata", Flags: alloc, Size: 256}, Rodata},
+		{elf.SectionHeader{Name: ".init.rodata", Flags: alloc, Size: 256}, InitRodata},
+		{elf.SectionHeader{Name: ".modinfo", Flags: alloc, Size: 141}, none},
+		{elf.SectionHeader{Name: "__versions", Flags: alloc, Size: 64}, none},
+		{elf.SectionHeader{Name: ".symtab", Size: 64}, none},
+	} {
+		got, ok := area(&elf.Section{SectionHeader: c.SectionHeader})
+		if !ok {
+			got = none
 		}
-	}
-	if want := map[Area]bool{Text: true, Data: true, Rodata: true, InitText: true, InitData: true}; !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		if got != c.want {
+			t.Errorf("%s, %d bytes, %v: area %d, want %d", c.Name, c.Size, c.Flags, got, c.want)
+		}
 	}
 }

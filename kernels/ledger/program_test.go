@@ -121,6 +121,62 @@ func TestFirstModule(t *testing.T) {
 	}
 }
 
+// TestAreaByArea: how much one more area of a module costs. Constants are protected (module_enable_rodata_ro,
+// kernel/module/strict_rwx.c), those for the start freed, too; the table of calls becomes read-only with what else does so
+// after the start in 7.2, and is data before.
+func TestAreaByArea(t *testing.T) {
+	base := []image.Area{image.Text, image.Data, image.InitData, image.Rodata}
+	cost := func(name string, areas ...image.Area) (on, off int) {
+		m := &image.Module{Areas: map[image.Area]bool{}}
+		for _, a := range areas {
+			m.Areas[a] = true
+		}
+		r := mustReplay(t, name)
+		r.load(m)
+		on = taken(t, r)
+		r.unload(m)
+		return on, taken(t, r)
+	}
+	for _, c := range []struct {
+		kernel  string
+		there   []image.Area
+		more    image.Area
+		on, off int
+	}{
+		{"x86_64-7.2", base, image.InitRodata, 2, 0},
+		{"x86_64-6.12", base, image.InitRodata, 2, 0},
+		{"x86_64-6.1", base, image.InitRodata, 1, 0}, // one block is freed
+		{"x86_64-7.2", append(base, image.CallTable), image.AfterInit, 0, 0},
+		{"x86_64-7.2", append(base, image.AfterInit), image.CallTable, 0, 0},
+		{"x86_64-6.12", append(base, image.CallTable), image.AfterInit, 1, 1},
+		{"x86_64-6.12", append(base, image.AfterInit), image.CallTable, 0, 0},
+		{"arm64-7.2", base, image.Rodata, 0, 0},
+		{"arm64-7.2", []image.Area{image.Text, image.Data, image.InitData}, image.Rodata, 1, 0},
+	} {
+		on, off := cost(c.kernel, c.there...)
+		with, without := cost(c.kernel, append(c.there, c.more)...)
+		if with-on != c.on || without-off != c.off {
+			t.Errorf("%s: area %d beside %v: %d and %d more, want %d and %d", c.kernel, c.more, c.there, with-on, without-off,
+				c.on, c.off)
+		}
+	}
+}
+
+// TestSecondModule: the first module that comes fills the cache of executable memory, and the next takes its text from there.
+func TestSecondModule(t *testing.T) {
+	r, err := mustKernel(t, "x86_64-7.2").In([]string{"modules=none"}).NewReplay(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &image.Module{Areas: map[image.Area]bool{image.Text: true, image.Data: true, image.InitData: true}}
+	r.load(m)
+	first := taken(t, r)
+	r.load(m)
+	if second := taken(t, r); first-second != 2 {
+		t.Errorf("%d and %d, want two fewer", first, second)
+	}
+}
+
 // TestLoad: a module takes three rounds a site: 7.2's ext4 has 432 sites, and 1308 were measured before what was for
 // its start had gone, and while a large page was split; its kvm 808, and 2441. By the stacks of those who sent them,
 // dummy takes 8 for two parts of text, 1 for its constants, 2 after the start and 6 when what was for the start goes,
@@ -183,6 +239,17 @@ func TestLoad(t *testing.T) {
 	r.load(m)
 	if lines, _ := r.Take(); len(lines) == 0 || lines[0].Rounds() != 300 {
 		t.Errorf("riscv64-7.2: %v, want a fence a record", lines)
+	}
+	r = mustReplay(t, "riscv64-6.12") // which stops the machine for an update, and cuts none into batches
+	if err := r.tellAll([]string{"action=function-tracer"}); err != nil {
+		t.Fatal(err)
+	}
+	r.load(m)
+	lines, _ := r.Take()
+	for _, l := range lines {
+		if strings.Contains(l.Source, "batches") {
+			t.Errorf("riscv64-6.12: %+v", l)
+		}
 	}
 }
 
