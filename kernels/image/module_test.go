@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,21 @@ func TestModule(t *testing.T) {
 		filepath.Join(dir, "sub/some_module.ko")}
 	if diff := cmp.Diff(want, paths); diff != "" || err != nil {
 		t.Errorf("modules: %v\n%s", err, diff)
+	}
+}
+
+// TestPlaces: of two relocations at one place, such as riscv64's R_RISCV_ADD32 and R_RISCV_SUB32, the first counts.
+func TestPlaces(t *testing.T) {
+	var rela []byte
+	for _, r := range [][3]uint64{{8, 1<<32 | 35, 0}, {8, 2<<32 | 39, 0}, {16, 2<<32 | 35, 0}, {24, 0, 0}, {32, 3<<32 | 35, 0}} {
+		for _, word := range r {
+			rela = le.AppendUint64(rela, word)
+		}
+	}
+	got := places(&elf.File{}, rela, []elf.Symbol{{Name: "first"}, {Name: "second"}})
+	want := map[uint64]place{8: {symbol: "first"}, 16: {symbol: "second"}}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
