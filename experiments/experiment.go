@@ -126,7 +126,7 @@ type Study[C, R any] struct {
 
 	columns, hidden results.Columns[R]
 	table           results.Table
-	facts           form.Rows // the rows with what the table hides
+	facts           form.Rows // the rows with the table's hidden columns
 	beside          map[string]form.Rows
 	later           []func() error     // completes them
 	documents       []results.Document // of them

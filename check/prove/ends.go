@@ -20,7 +20,7 @@ import (
 // exists, as `check --liveness` does, and not that it is taken: CPUs whose steps are fair take it.
 // CPUs that come online, and NMIs, are taken to be finitely many.
 
-// stuck is the first wait for which that is not so: the step, and what a CPU does there; "" for none.
+// stuck is the first wait for which that is not so: the step, and the CPU's state there; "" for none.
 func (c *closure) stuck() string {
 	at := map[number][]int{}
 	for i, v := range c.views {

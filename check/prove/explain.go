@@ -64,7 +64,7 @@ func (p *Proof) Explain(ctx context.Context, s *Solver) (*Outline, error) {
 	return o, nil
 }
 
-// readsWindow tells whether a step depends on what can be fetched: its obligation has only the
+// readsWindow tells whether a step depends on the texts that can be fetched: its obligation has only the
 // sets of texts that the first sentence names.
 func readsWindow(b branch) bool {
 	return slices.ContainsFunc(b.when, func(c cond) bool { return c.any[0].attr == window })

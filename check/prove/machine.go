@@ -150,8 +150,8 @@ func (m *machine) neighbours(undo bool) isa.Insn {
 	return m.code.Act(int(m.site().Site), c.To)
 }
 
-// findValues lists the texts and literals that a site can have, what a CPU can have
-// loaded, and which stores can wait.
+// findValues lists the texts and literals that a site can have, the ops that a CPU can have
+// loaded, and the stores that can wait.
 func (m *machine) findValues(from *explore.Model) error {
 	m.texts.index(from.Initial[0])
 	m.literals.index(from.Literals[0])

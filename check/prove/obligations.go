@@ -25,7 +25,7 @@ func (c *closure) obligations(f form) []Obligation {
 }
 
 // everyProperty is what a certificate speaks of: each property that a step of a CPU or of the
-// patcher can break. Deadlock, lock-order and what is stuck are about runs; no step breaks them.
+// patcher can break. Deadlock, lock-order and stuck updates and CPUs are about runs; no step breaks them.
 var everyProperty = []cpus.Property{
 	cpus.TornFetch, cpus.UnhandledBreakpoint, cpus.WrongInstruction, cpus.StaleAfterCompletion, cpus.HalfPair,
 	cpus.TornLiteral, cpus.UseAfterFree, cpus.MismatchedOps, cpus.LostCall, cpus.Overflow, cpus.Conservation,

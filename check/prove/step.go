@@ -94,9 +94,9 @@ func (m *machine) stepsOfPatcher(p number, of *view) []branch {
 	return m.stepForAll(b, s, it)
 }
 
-// repeated is the end of what is made again for other sites: once more, if there are any,
-// or on, if none is left. done are the roles of the sites that it has been made for; what
-// they become before the next turn, and behind the last; rest is the role of the others.
+// repeated is the end of a loop over sites: another turn, if sites are left, or on. done are the
+// roles of the sites that are through; next is their role in another turn, behind is their role
+// after the last; rest is the role of the other sites.
 func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, done values,
 	next, behind, rest number) []branch {
 	b := m.atPlace(m.places.index(s))

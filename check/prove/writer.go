@@ -16,7 +16,7 @@ type writer struct {
 	head string
 }
 
-// elsewhereCubes are the views of CPUs that are elsewhere, by what they do there.
+// elsewhereCubes are the views of CPUs that are elsewhere, by their states there.
 func (c *closure) elsewhereCubes(inv []cube) (out []cube) {
 	from := map[number]values{}
 	for d := range len(c.cpus.list) {

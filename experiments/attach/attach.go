@@ -20,7 +20,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// Config says what is attached, how, and what its time is modelled of.
+// Config says to how many functions a tracer is attached, how, and by which calibrations its time is modelled.
 // Its fields are the flags of attach.experiment.
 type Config struct {
 	Functions    []int
@@ -56,7 +56,7 @@ func (c *Config) fields() []*choice.Field {
 // records is how many a table has: as many functions as are attached to at most.
 const records = 50000
 
-// nearTo is how many CPUs a machine should have that nobody asked for.
+// nearTo is how many CPUs a machine should have if none is asked for.
 const nearTo = 64
 
 // usual are the kernels that are counted unless others are asked for: interrupts of the
@@ -187,15 +187,15 @@ func (c *Config) machines(all []*ledger.Kernel) (map[string]*ledger.Machine, err
 			return nil, err
 		}
 		if _, known := out[c.Arch]; !known {
-			return nil, fmt.Errorf("calibration %s is of %s, of which no kernel is", name, c.Arch)
+			return nil, fmt.Errorf("calibration %s is of %s: no kernel is of that", name, c.Arch)
 		}
 		out[c.Arch] = ledger.NewMachine(c, ledger.AssumedExtra)
 	}
 	return out, nil
 }
 
-// rows are those to come, attaching and detaching in turn: what a kernel cannot do is
-// left out.
+// rows are the rows to make, attaching and detaching in turn. Ways that a kernel does not
+// have are left out.
 func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 	times []published.AttachTime, seed uint64) (out []*row, err error) {
 	for _, k := range all {

@@ -74,9 +74,9 @@ type prediction struct {
 	Functions int
 	How       string  // by what model
 	Fitted    string  // the rows that it was fitted to; "" for none
-	Published float64 // seconds; 0 where nobody has published any: an extrapolation
+	Published float64 // seconds; 0 where none is published: an extrapolation
 	Predicted float64
-	Low, High float64 // its range; what is fitted to another case has none of its own
+	Low, High float64 // its range; a fit to another case has none of its own
 	HangsOn   string  // the quantity that moves it most
 }
 

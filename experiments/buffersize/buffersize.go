@@ -42,9 +42,8 @@ func partOf(part func(split) float64) func(*grid.Measured) any {
 	}
 }
 
-// split is an update in two parts that grow with different things: what is done for
-// each site, whatever batch it is in, and what is done for each batch, however many
-// sites are in it. Both in nanoseconds, on average.
+// split is an update in two parts: the time for each site, in any batch, and the time for
+// each batch, with any number of sites. Both in nanoseconds, on average.
 type split struct{ Site, Batch float64 }
 
 // splitOf adds up what the steps of a plan take. A round takes Costs.Round, on

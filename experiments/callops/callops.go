@@ -20,7 +20,7 @@ import (
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
-// Config says which table is gone through, and what is held out.
+// Config says which table is gone through, and which rows are held out.
 // Its fields are the flags of call-ops.experiment.
 type Config struct {
 	Published string
@@ -49,7 +49,7 @@ type row struct {
 	live       *fit.Estimate // of one call, in ns; nil with NoTime
 	PerCall    float64       // published total over published calls
 	Overhead   float64       // that without the kernel's untraced call
-	path       *path         // nil: nobody traces the function
+	path       *path         // nil: no tracer is on the function
 	held       bool
 	Prediction fit.Estimate // of the overhead
 }

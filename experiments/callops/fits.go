@@ -85,7 +85,7 @@ func (c *Config) predict(rows []*row) []*path {
 	return paths
 }
 
-// named is a line and what it is called.
+// named is a line and its name.
 type named struct {
 	*fit.Line
 	name     string

@@ -72,7 +72,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	return s, err
 }
 
-// Where the function is that is called, and that which nobody calls.
+// The addresses of the called function, and of one that is not called.
 const (
 	called    records.Addr = 0xffffffff81001000
 	elsewhere records.Addr = 0xffffffff81002000
@@ -162,8 +162,8 @@ const (
 
 func (u users) String() string { return [...]string{"callback", "direct", "both"}[u] }
 
-// checked is what the checker is asked about: a case of the museum's, as it breaks or
-// as it is done right. The zero value: it is asked nothing.
+// checked is a question for the checker: a case of the museum's, broken or fixed. The zero
+// value is none.
 type checked struct {
 	bug   string
 	fixed bool

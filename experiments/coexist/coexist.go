@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package coexist asks who may share a function with whom, and what the second one
-// is told. The answers come from running the tracer's rules, pair by pair, in
-// either order, and are held against what the kernel documents.
+// Package coexist asks which clients may share a function, and which error the second one
+// gets. It runs the tracer's rules, pair by pair, in either order, and compares the answers
+// with the kernel's documentation.
 package coexist
 
 import (
@@ -89,7 +89,7 @@ type row struct {
 	Other         string      // a dot where another instruction set answers otherwise
 }
 
-// Agrees tells whether the row is as it is documented.
+// Agrees tells whether the row agrees with the documentation.
 func (r *row) Agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
 
 // Cell is the row in a word.

@@ -30,13 +30,13 @@ var schemes = []scheme{
 	}},
 }
 
-// line is a mutex, and those who wait for it.
+// line is a mutex, and the clients that wait for it.
 type line struct {
 	*run
 	most    int   // clients that are carried out together
 	linger  nanos // times what the last batch took, how long the next one waits for as many
 	waiting []int
-	carried []int // of the batch under way; none: nobody has the mutex
+	carried []int // of the batch under way; none: the mutex is free
 
 	began, until nanos // when the last batch began; until when the next one may wait
 	expected     int   // clients
@@ -60,7 +60,7 @@ func (l *line) on(e event) {
 	l.begin()
 }
 
-// begin takes the mutex, if nobody has it and somebody waits for nobody else.
+// begin takes the mutex, if it is free, clients wait for it, and these linger no more.
 func (l *line) begin() {
 	if len(l.carried) > 0 || len(l.waiting) == 0 || len(l.waiting) < l.expected && l.now < l.until {
 		return
@@ -123,8 +123,8 @@ func (s *sharing) begin() {
 }
 
 // kind is what happens. At one instant stores end first, so that a round that begins
-// then serves them; then rounds; then clients ask, so that whoever was just served
-// comes too late for what begins at once.
+// then serves them; then rounds; then clients ask, so that a client that was just served
+// comes too late for a batch that begins at once.
 type kind uint8
 
 const (

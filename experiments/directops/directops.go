@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package directops asks what one ops for all direct trampolines changes, for a
-// call and for attaching, and what the trampoline's address in the ops was for.
+// call and for attaching, and why the ops had the trampoline's address.
 package directops
 
 import (

@@ -160,14 +160,14 @@ func (f *Form) must(b block) (err error) {
 	condition, says, _ := strings.Cut(b.value, " : ")
 	m := Must{Says: f.text(item{strings.TrimSpace(says), b.line})}
 	if m.Says == nil {
-		return f.wrong(b.line, "must: want a condition, :, and what is wrong with a row of which it does not hold")
+		return f.wrong(b.line, "must: want a condition, :, and the message for a row of which it does not hold")
 	}
 	m.Holds, err = f.expr(item{condition, b.line})
 	f.Must = append(f.Must, m)
 	return err
 }
 
-// marks are the words for what a layer draws.
+// marks are the words for a layer's marks.
 var marks = map[string]plots.Mark{"line": plots.Line, "curve": plots.Curve, "points": plots.Points, "steps": plots.Steps,
 	"bars": plots.Bars, "lying": plots.Lying, "cells": plots.Cells}
 
@@ -212,7 +212,7 @@ func (f *Form) chart(b block) (err error) {
 			return err
 		}
 		if layer.X == nil && c.X.From == nil || layer.Y == nil && c.Y.From == nil {
-			return f.wrong(l.line, "chart: neither the axis nor this line says what x and y are")
+			return f.wrong(l.line, "chart: want x and y on the axis or on this line")
 		}
 		c.Layers = append(c.Layers, layer)
 	}

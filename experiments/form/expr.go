@@ -17,8 +17,8 @@ import (
 )
 
 // Expr is an expression over the columns of a row, as Go writes it: numbers, texts in
-// quotes, names of columns, + - * / comparisons && || ! and some functions. What has to
-// do with an empty cell is empty itself, but for == "" and != "".
+// quotes, names of columns, + - * / comparisons && || ! and some functions. An operation
+// on an empty cell is empty itself, but for == "" and != "".
 type Expr struct {
 	Text string
 	node ast.Expr

@@ -122,7 +122,7 @@ func TestWrong(t *testing.T) {
 		"chart:\n  title: t\n  title: t\n" + report:                          "f:3: chart: a second title",
 		"chart:\n  title: t\n" + report:                                      "f:1: chart: want title and draw",
 		"chart:\n  title: t\n  draw: lyin\n" + report:                        `f:3: draw "lyin": not one of`,
-		"chart:\n  title: t\n  draw: lying\n" + report:                       "f:3: chart: neither the axis",
+		"chart:\n  title: t\n  draw: lying\n" + report:                       "f:3: chart: want x and y on the axis or on this line",
 		"chart:\n  title: t\n  draw: line x=a y=b z=c\n" + report:            `f:3: draw: "z": want one each`,
 		"chart:\n  title: t\n  draw: line x=a x=b\n" + report:                `f:3: draw: "x": want one each`,
 		"chart:\n  title: t\n  draw: line x=`a\n" + report:                   "f:3: draw: x: a quote is open",

@@ -55,8 +55,8 @@ var facts = slices.Concat(results.Columns[*Measured]{
 		Cell: func(m *Measured) any { return results.If(m.HasIsolated, m.IsolatedBurst) }},
 }.When(func(m *Measured) bool { return m.Modelled != nil }))
 
-// offered are the columns of the grid's mode, and what a row has besides: a fact in place
-// of a column of the same name.
+// offered are the columns of the grid's mode, and the facts of a row: a fact replaces a
+// column of the same name.
 func (g *grid) offered() (out results.Columns[*Measured]) {
 	columns := planColumns
 	if g.form.Grid.Mode == "run" {
@@ -72,8 +72,8 @@ func (g *grid) offered() (out results.Columns[*Measured]) {
 	return out
 }
 
-// columns are those that the form declares. What it does not say of one it has from the
-// column of that name.
+// columns are those that the form declares. Parts that it leaves out come from the column
+// of that name.
 func (g *grid) columns() (out results.Columns[form.Row], err error) {
 	have := map[string]results.Column{}
 	for _, c := range g.offered().Table("").Columns {

@@ -135,7 +135,7 @@ func (c *Config) measure(ctx context.Context, k int3.Lookup, n, groups int, seed
 const keysPerRepeat = 1 << 15
 
 // timeFinds times lookups of addresses in random order. Nothing is done with the
-// answers: what is called through an interface is called all the same.
+// answers: a call through an interface is made all the same.
 func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*fit.Estimate,
 	error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(addrs))))

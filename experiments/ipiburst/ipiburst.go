@@ -60,7 +60,7 @@ const slots2019 = 170
 // Linux 5.0).
 func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
 
-// measurement is one reading before and one after, and what its rounds were for.
+// measurement is one reading before and one after, and the causes of its rounds.
 type measurement struct {
 	*published.Reading
 	Rounds        int64 // of all kinds

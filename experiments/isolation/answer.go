@@ -14,13 +14,13 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// answer is what the rows say that were finished, and what is published.
+// answer is the finished rows, and the published figures.
 type answer struct {
 	*experiments.Study[Config, *row]
 	figures
 }
 
-// measured is the figure of that name, 0 where nobody has published it.
+// measured is the figure of that name, 0 where none is published.
 func (f *figures) measured(name string) published.Isolated {
 	return experiments.First(f.all, func(m published.Isolated) bool { return m.Measurement == name })
 }

@@ -73,7 +73,7 @@ func (f *figures) read(file string) (err error) {
 	}
 	if !f.haveTotal || !f.haveEach {
 		return fmt.Errorf(
-			"published figures: neither rates nor machines follow without IPIs in 6 h, of all and per isolated CPU, above 0",
+			"published figures: rates and machines follow only from IPIs in 6 h, of all and per isolated CPU, above 0",
 		)
 	}
 	return nil
@@ -134,8 +134,8 @@ func (c *Config) check(fitted float64) error {
 	return nil
 }
 
-// away is how far a rate of entries is from the calibration's, in orders of magnitude.
-func away(m experiments.Machine, entries float64) float64 {
+// distance is how far a rate of entries is from the calibration's, in orders of magnitude.
+func distance(m experiments.Machine, entries float64) float64 {
 	return math.Abs(math.Log((entries + 1e-9) / (m.Costs.Entries + 1e-9)))
 }
 
@@ -151,7 +151,7 @@ func (c *Config) points(fitted float64) (out []*row) {
 		for _, u := range slices.Compact(rates) {
 			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted, first: i == 0}
 			out = append(out, &p)
-			usual := slices.MinFunc(c.Entries, func(a, b float64) int { return cmp.Compare(away(m, a), away(m, b)) })
+			usual := slices.MinFunc(c.Entries, func(a, b float64) int { return cmp.Compare(distance(m, a), distance(m, b)) })
 			for _, e := range c.Entries {
 				q := p
 				q.Lazy, q.entries, q.Usual = true, e, e == usual
@@ -196,7 +196,7 @@ func (r *row) taken(c *calibration.Costs) float64 {
 	return all / float64(r.isolated()) / r.hours
 }
 
-// ranges works out how far a row's times may be off, of which everybody is what it is held against.
+// ranges works out how far a row's times may be off; everybody is the row that it is compared with.
 func (r *row) ranges(everybody *row) {
 	s := r.Machine.Spreads(r.seed, calibration.Samples, 3, func(c *calibration.Costs, out []float64) {
 		out[0] = r.taken(c)
@@ -289,8 +289,8 @@ func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
 	return nil
 }
 
-// moments are n times, any being as likely as any other, one after the other: what is
-// known of a Poisson process when its number is.
+// moments are n times in order, each equally likely anywhere: the moments of a Poisson
+// process, given their number.
 func moments(n int, end timed.Nanos, seed uint64) []timed.Nanos {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	out := make([]timed.Nanos, n)

@@ -138,7 +138,7 @@ func TestOthers(t *testing.T) {
 	}
 	put("\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
 	if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(),
-		"neither rates nor machines follow") {
+		"rates and machines follow only from") {
 		t.Error(r.Err)
 	}
 }

@@ -109,7 +109,7 @@ func (r *row) HandlerRange() calibration.Spread {
 	})[0]
 }
 
-// rangeSeed draws the ranges of what no update was executed for.
+// rangeSeed draws the ranges of numbers without an executed update.
 const rangeSeed = 1
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {

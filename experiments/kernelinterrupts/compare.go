@@ -12,7 +12,7 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-// Row is one measurement with what the ledger says of it.
+// Row is one measurement with the ledger's number.
 type Row struct {
 	ledger.Measured
 	Batches  int // noBatches where there are none
@@ -64,7 +64,7 @@ func (a *Answer) explain() {
 	}
 }
 
-// model fills in what the ledger says.
+// model fills in the ledger's number.
 func (r *Row) model() error {
 	row, ok := r.Kernel.Row(r.Measured.Row)
 	if !ok {
@@ -302,7 +302,7 @@ func (c *cutter) batches(ctx context.Context, m *ledger.Measured) (int, error) {
 	return n, nil
 }
 
-// patched is the addresses of what a load patches, in the order of the table.
+// patched is the addresses that a load patches, in the order of the table.
 func (c *cutter) patched(ctx context.Context, key cutKey) ([]records.Addr, error) {
 	name := key.kernel.Table
 	if key.load == ledger.ModulesAll || key.load == ledger.ModulesOnly {

@@ -32,7 +32,7 @@ type Config struct {
 
 func check(c *Config) error {
 	if (c.Measured == "") != (c.Kernel == "") {
-		return errors.New("measured and kernel go together: what was counted, and the image that it was counted on")
+		return errors.New("measured and kernel go together: the counts, and the image that they were counted on")
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, erro
 			return nil, err
 		}
 	} else if n := len(experiments.Where(a.Summaries, Summary.Unexplained)); n > 0 {
-		// What came with the program has such a case, which is known.
+		// The measurements of the program have such a case, which is known.
 		s.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
 	}
 	return report, experiments.Beside(s, "summary", a.Summaries)
@@ -79,7 +79,7 @@ func compare(ctx context.Context, c Config) (*Answer, error) {
 }
 
 // compareOwn holds a measurement of one's own, as kernel measure writes it, against what is
-// predicted of the kernel's image. What cannot be predicted has no model.
+// predicted of the kernel's image. Rows that cannot be predicted have no model.
 func compareOwn(file, kernel string) (*Answer, error) {
 	f, err := inputs.Open(file)
 	if err != nil {
@@ -142,8 +142,8 @@ type reportEntry struct {
 	Pokes, Rounds                                 int
 }
 
-// quiet tells of which rows some receiver takes none while nothing is switched. Only there a row counts
-// nothing else, and clean values can be held against the model exactly.
+// quiet tells in which rows some receiver takes no interrupt while nothing is switched. Only such a row
+// has no background, and its clean values can be compared with the model exactly.
 func (a *Answer) quiet() map[rowKey]bool {
 	out := map[rowKey]bool{}
 	for i := range a.Summaries {

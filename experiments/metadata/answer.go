@@ -10,7 +10,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/published"
 )
 
-// answer is what the rows say that were finished, and what is published.
+// answer is the finished rows, and the published figures.
 type answer struct {
 	*experiments.Study[Config, *row]
 	Pairs []*pair

@@ -78,7 +78,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error
 	return s, nil
 }
 
-// measurement is one reading with what explains it, and what comes out here.
+// measurement is one reading with its explanation, and the counts of the live machine.
 type measurement struct {
 	*published.Reading
 	Why        interrupts.Explanation
@@ -111,7 +111,7 @@ func explain(readings []*published.Reading) (out []*measurement, err error) {
 // perBatch is how many rounds a batch takes.
 func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
 
-// What a few seconds are enough for.
+// The most that a few seconds are enough for.
 const (
 	maxRounds = 100_000
 	maxCPUs   = 512
@@ -136,9 +136,8 @@ func (m *measurement) senders() (home int, moves []sim.Move) {
 }
 
 // plan is a protocol whose update of so many batches takes all the rounds: three
-// a batch, and what is left over at the end, as the synchronisation is that a
-// kernel sends when the function to call changes (ftrace_sync_ipi,
-// kernel/trace/ftrace.c).
+// a batch, and the rest at the end, as a kernel's synchronisation when the function
+// to call changes (ftrace_sync_ipi, kernel/trace/ftrace.c).
 func plan(rounds int64) (*poke.Protocol, error) {
 	shipped := poke.ShippedPlans()
 	i := slices.IndexFunc(shipped, func(p poke.ShippedPlan) bool { return p.Name == "breakpoint" })

@@ -21,7 +21,7 @@ func Average(values, weights []float64) float64 {
 	return sum / weight
 }
 
-// Spread is the mean of values, and the standard deviation of what they are a sample of.
+// Spread is the mean of values, and the standard deviation of the population that they sample.
 func Spread(values []float64) (mean, sd float64) {
 	mean = Average(values, nil)
 	squares, off := 0.0, 0.0 // off is what the mean was rounded by

@@ -197,11 +197,11 @@ func TestCutShortIsSaid(t *testing.T) {
 	m.Complete = false
 	killed := fstest.MapFS{"a/manifest.json": whole["manifest.json"], "a/plan.csv": whole["plan.csv"]}
 	for want, d := range map[string]fstest.MapFS{
-		"Cut short: the tables hold":                      dir(t, m, "plan.csv", plan),
-		"Cut short: there is no manifest":                 killed,
-		"Not as it must be: plan.csv: open plan.csv":      dir(t, sample()),
+		"Cut short: the tables hold":                                   dir(t, m, "plan.csv", plan),
+		"Cut short: there is no manifest":                              killed,
+		"Not as it must be: plan.csv: open plan.csv":                   dir(t, sample()),
 		"says that it has 2 rows; the page shows the 1 that are there": dir(t, sample(), "plan.csv", "arch\nx\n"),
-		"wrong number of fields":                          dir(t, sample(), "plan.csv", "arch\nx,y\n"),
+		"wrong number of fields":                                       dir(t, sample(), "plan.csv", "arch\nx,y\n"),
 	} {
 		if page := written(t, d); !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

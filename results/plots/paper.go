@@ -53,7 +53,7 @@ func (i ink) dark() bool {
 	return 3*r+6*g+b < 10*0x80
 }
 
-// pen is how a line is drawn; nothing but a filled area where it has no width.
+// pen is how a line is drawn; only a filled area where it has no width.
 type pen struct {
 	ink   ink
 	width float64

@@ -63,7 +63,7 @@ type calls struct {
 	coldTrace float64 // of these, sites that call a tracer
 }
 
-// heat is why a site is hot, and what a call of it meets.
+// heat is why a site is hot, and the outcome of its calls.
 type heat struct {
 	recent    int32 // its last store among recent, plus 1; 0 for none
 	published bool

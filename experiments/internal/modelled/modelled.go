@@ -52,9 +52,9 @@ func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (
 	return u, nil
 }
 
-// TrapTime is the time that all CPUs together spend in traps: what the update has
-// stolen from them without their interrupts. It is not known of updates that leave
-// CPUs out, which catch up later.
+// TrapTime is the time that all CPUs together spend in traps: the time that the update has
+// stolen from them, without their interrupts. It is not known of updates that leave CPUs
+// out, as these catch up later.
 func (u *Update) TrapTime() (sum timed.Nanos) {
 	handler := timed.Nanos(math.Round(u.Config.Calibration.Costs.Handler))
 	for cpu := range u.Roles {

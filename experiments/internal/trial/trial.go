@@ -55,7 +55,7 @@ func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args 
 	return r
 }
 
-// Must is Run of what must work. With -look its documents are written there.
+// Must is Run, and fails the test if it fails. With -look its documents are written there.
 func Must(t *testing.T, e *experiments.Experiment, args ...string) *Result {
 	t.Helper()
 	r := Run(t, e, args...)
