@@ -183,7 +183,7 @@ func (s *Service) fits(at time.Time, each int, roles map[string]int, clients []s
 }
 
 // afford refuses an update that would cost too much if it came alone: one that never fits, and one that does not
-// fit now, behind those that are held, and is not to be held. What is taken away because its lease is over may cost anything.
+// fit now, behind those that are held, and is not to be held. An update that ends a lease may cost anything.
 func (s *Service) afford(ctx context.Context, r *Request, which []int) error {
 	if len(s.cfg.Budget)+len(s.cfg.Quiet) == 0 || !r.over.IsZero() {
 		return nil
@@ -233,8 +233,8 @@ func (e *HeldError) Error() string {
 // Unwrap is ErrBudget.
 func (e *HeldError) Unwrap() error { return ErrBudget }
 
-// room is the coordinator's: how many of those that wait fit now, together. Who waits for an allowance of its own
-// steps aside for others.
+// room is the coordinator's: how many of the waiting tickets fit now, together. A client that waits for an allowance
+// of its own does not hold up others.
 func (s *Service) room(at time.Time, ts []*coordinator.Ticket, changes func(n int) []coordinator.Change) (n int, until time.Time, alone bool) {
 	when := func(n int) time.Time {
 		ps := s.of(ts[:n])

@@ -278,7 +278,7 @@ type pending struct {
 type present struct {
 	Update
 	phase *atomic.Pointer[string]
-	alone bool // it is held for what is its client's alone
+	alone bool // it is held for its own client's allowance
 }
 
 func newPending(u Update, which []int, ends bool) *pending {

@@ -177,8 +177,8 @@ type Reader struct {
 	gap  bool  // it asked for an event of another start
 }
 
-// Events is a reader of what has happened after the event of that ID (0: all that is known)
-// and of what happens from now on.
+// Events is a reader of the events after that ID (0: all that are known), and of those from
+// now on.
 func (s *Service) Events(after int64) *Reader { return s.events.read(after) }
 
 func (r *ring) read(after int64) *Reader {
@@ -207,7 +207,7 @@ func (r *Reader) Gap() (missed int64) {
 }
 
 // Read appends the next events to those given, at most 256 of them. Where it returns none
-// there are none yet, or the reader has fallen behind, of which Gap tells.
+// there are none yet, or the reader has fallen behind: Gap tells.
 func (r *Reader) Read(into []*Event) []*Event {
 	until := min(r.ring.next.Load(), r.next+piece)
 	for ; r.next < until; r.next++ {

@@ -18,8 +18,8 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// ErrStuck is an update that a machine could neither carry out nor take back: the service
-// switches nothing any more.
+// ErrStuck is an update that a machine could not carry out and not take back: the service
+// switches no record any more.
 var ErrStuck = errors.New("the machine is stuck in the middle of an update")
 
 // ErrNoForecast is a machine that cannot tell what an update would cost.
@@ -58,7 +58,7 @@ type Machine interface {
 	// Interrupts prints the interrupts of the CPUs that are online, laid out as /proc/interrupts.
 	Interrupts(w io.Writer) error
 	Violations() []cpus.Violation
-	// SetPacing says how much CPUs do while no update runs, where that is ours to say.
+	// SetPacing says how much CPUs do while no update runs, if the machine can choose.
 	SetPacing(g cpus.Pacing)
 	Now() int64 // nanoseconds by the machine's clock
 	Close()
@@ -90,7 +90,7 @@ type simulated struct {
 	fault  func(st poke.Step, patch int32) error
 }
 
-// Simulated is a live machine of sim's, all CPUs of which call all functions that c's filter
+// Simulated is a live machine of sim's. All of its CPUs call all functions that c's filter
 // chooses. A fault, where there is one, makes stores into the text fail (poke.Executor.Fault),
 // but not while the records of before the start are made live again.
 func Simulated(c sim.Config, fault func(st poke.Step, patch int32) error) Maker {

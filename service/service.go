@@ -68,7 +68,7 @@ type Config struct {
 	Retry func() <-chan time.Time
 	// Now is the clock that deadlines and leases are compared with; nil: time.Now.
 	Now func() time.Time
-	// Steady is a clock that nobody sets; nil: what Now has measured since the start, which for time.Now is such a one.
+	// Steady is a clock that cannot be set; nil: the time since the start by Now. That of time.Now cannot be set.
 	Steady func() time.Duration
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
@@ -161,7 +161,7 @@ type Service struct {
 	progress progress
 	ahead    time.Duration        // of Config.Now before Config.Steady, when it was last looked at
 	spentBy  map[string]time.Time // until when each allowance is spent; see Limit.Fits
-	fresh    map[string]time.Time // of these, what the journal does not have yet
+	fresh    map[string]time.Time // those of them that the journal does not have yet
 	waitsFor waiting              // of the next that is held; the coordinator's goroutine alone uses it
 	lost     int                  // see Stats; as of the start
 	carried  []*pending           // what the coordinator's goroutine carries out; it alone uses this

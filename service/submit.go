@@ -43,7 +43,7 @@ type Request struct {
 	Parent Parent `json:"-"`
 }
 
-// Bounds of what a request may say.
+// Bounds of a request.
 const (
 	maxName     = 128    // bytes of a client, a key or ops
 	maxSelected = 100000 // filters or records
@@ -306,9 +306,9 @@ func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
 	return p.update(), err
 }
 
-// Update is the update of that ID, as it is now. Who is on their way is looked up
-// before the journal is: what has left the one by then has its end in the other, and
-// whatever was told of an update before, this is no earlier state.
+// Update is the present state of the update of that ID. It looks among the updates on their
+// way before it looks into the journal: one that has left the former has its end in the
+// latter. So the answer is never older than one before.
 func (s *Service) Update(ctx context.Context, id int64) (Update, error) {
 	p := s.pendingOf(id)
 	s.cfg.At(DuringLook)
@@ -318,7 +318,7 @@ func (s *Service) Update(ctx context.Context, id int64) (Update, error) {
 	return s.store.Update(ctx, id)
 }
 
-// now is an update that the journal has shown, as it is now.
+// now is the present state of an update that the journal has shown.
 func (s *Service) now(ctx context.Context, u Update) (Update, error) {
 	if u.State.Final() {
 		return u, nil

@@ -43,8 +43,8 @@ type Record struct {
 	Users   int    `json:"users"` // client and ops that want it
 }
 
-// Records lists records with their present state, all as of one moment: what the
-// journal has, so that a restart takes back nothing that is shown here.
+// Records lists records with their present state, all at one moment. It shows the journal's
+// state, so that a restart does not take it back.
 func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) {
 	which, err := s.match(ctx, q.Filter)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 	return s.records(some), nil
 }
 
-// records is records of the table as they are now.
+// records is records of the table with their present state.
 func (s *Service) records(which []int) []Record {
 	t, out := s.cfg.Table, []Record{}
 	for _, i := range which {
@@ -97,7 +97,7 @@ func (s *Service) Plug(ctx context.Context, cpu int, in bool) error {
 	ctx, cancel := s.whileAlive(ctx)
 	defer cancel()
 	switch err := s.live.Plug(ctx, cpu, in); {
-	case errors.Is(err, cpus.ErrAlready): // whoever asked first has done it
+	case errors.Is(err, cpus.ErrAlready): // an earlier request has done it
 		return nil
 	case err != nil:
 		return err
@@ -120,8 +120,8 @@ func (s *Service) whileAlive(ctx context.Context) (context.Context, context.Canc
 // Line is a line of a machine's trace.
 type Line = tracefs.Line
 
-// Trace tells the lines of what a client wants, and of nothing else, until ctx ends or tell fails: with some ops, or,
-// for "", with functions and events. Lines that tell of lost events come too, whoever has lost them. missed is how many
+// Trace tells only the lines of a client's wants, until ctx ends or tell fails: with some ops, or, for "", with functions
+// and events. Lines that tell of lost events come too, for every client. missed is how many
 // lines of the client's were left out because tell was too slow. The first who reads gets what the machine still holds.
 func (s *Service) Trace(ctx context.Context, client, ops string, tell func(lines []Line, missed int) error) error {
 	if ops != "" && !s.served(ops) {

@@ -80,7 +80,7 @@ func (s *Service) Attend(ctx context.Context, client string) {
 }
 
 // Renew has the leases of a client begin again. An update that ends one, and has not begun, is withdrawn: it may be
-// held for long. One that has begun is waited for: what it takes away is not the client's any more.
+// held for long. Renew waits for one that has begun: its records are not the client's any more.
 func (s *Service) Renew(ctx context.Context, client string) error {
 	if err := s.store.Renew(client, s.cfg.Now()); err != nil {
 		return err
@@ -151,7 +151,7 @@ type Plan struct {
 	Changes int `json:"changes"` // records that would be switched
 	Others  int `json:"others"`  // clients and ops, beside its own, that want any of its records
 	Waiting int `json:"waiting"` // updates on their way, with which it may share an update of the text
-	// What an update of the text costs that switches the changes.
+	// The price of an update of the text that switches the changes.
 	Flushes    int `json:"flushes"`
 	Rounds     int `json:"rounds"`
 	IPIs       int `json:"ipis"`

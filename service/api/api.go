@@ -37,7 +37,7 @@ type Limits struct {
 	Body    int64         // bytes of a request's body; default 1 MiB
 	Wait    time.Duration // how long a request may wait for an update's end; default 30 s
 	Streams int           // of events at a time; default 64
-	Write   time.Duration // how long a stream's reader may take for what is written; default 5 s
+	Write   time.Duration // how long a stream's reader may take for a piece; default 5 s
 	Rate    service.Limit // of requests of each token; the zero value for any number
 }
 
@@ -47,7 +47,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Bounds of what a request holds; the document says them too.
+// Bounds of a request; the document has them too.
 const (
 	maxText     = 1000 // bytes of a pattern, a symbol, a parameter
 	maxPatterns = service.MaxPatterns
@@ -129,7 +129,7 @@ func (h *Handler) health() Health {
 		return Health{"unable", reason}
 	}
 	if harm := r.service.Damage(); len(harm) > 0 { // which updates, and not where: anybody may ask
-		return Health{"ok", fmt.Sprintf("of what has ended some is damaged and all else is served: %s", harm[0])}
+		return Health{"ok", fmt.Sprintf("some ended updates or runs are damaged, and all else is served: %s", harm[0])}
 	}
 	return Health{Status: "ok"}
 }
@@ -336,7 +336,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.routes.ServeHTTP(a, r)
 }
 
-// respond answers with what was asked for, unless there was an error.
+// respond answers with v, unless there was an error.
 func respond(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// readBody reads a JSON object into v, strictly: what is not UTF-8, fields that are unknown, spelled
-// otherwise or said twice, and anything behind it are wrong, as encoding/json/v2 has it. Two texts that differ never
+// readBody reads a JSON object into v, strictly: it refuses text that is not UTF-8, fields that are unknown, spelled
+// otherwise or said twice, and anything behind the object, as encoding/json/v2 does. Two texts that differ never
 // become the same. Errors name the field where there is one.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error {
 	if ct, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || ct != "application/json" {

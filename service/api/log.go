@@ -75,7 +75,7 @@ func (a *answer) Write(b []byte) (int, error) {
 }
 
 // done counts an answer and writes its line. Of the request's head, only what
-// cannot hold a secret is written: neither headers nor the query.
+// cannot hold a secret is written: no headers and no query.
 func (h *Handler) done(a *answer, r *http.Request) {
 	if a.status == 0 {
 		a.status = http.StatusOK

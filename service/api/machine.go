@@ -40,7 +40,7 @@ func (h *Handler) cpus(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, CPUs{found}, err)
 }
 
-// status is all that a screen shows, as of one moment.
+// status is everything that a screen shows, at one moment.
 func (h *Handler) status(w http.ResponseWriter, r *http.Request) error {
 	now, err := h.running.Load().service.Status(r.Context())
 	return respond(w, now, err)

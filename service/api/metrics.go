@@ -78,7 +78,7 @@ func newMetrics(h *Handler) *metrics {
 	return m
 }
 
-// Observer feeds the metrics of a service with what it observes.
+// Observer feeds the metrics with a service's events.
 func (h *Handler) Observer() service.Observer { return h.metrics.observer }
 
 func (m *metrics) count(a *answer, method string, took time.Duration) {
@@ -91,8 +91,8 @@ func (h *Handler) exposition(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stats are the service's counters, and what stands now, as metrics: fields of service.Stats. A figure that cannot fall is
-// a counter.
+// stats are the service's counters and present figures, as metrics: fields of service.Stats. A figure that cannot fall is a
+// counter.
 var stats = []struct{ field, name, help string }{
 	{"Requests", "requests_total", "Updates that clients asked for and that were answered, in any way."},
 	{"Merged", "merged_total", "Updates that clients asked for and that batches took up."},

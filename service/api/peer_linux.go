@@ -20,7 +20,7 @@ func peer(conn net.Conn) (name string, all, ok bool) {
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return "", false, true // nobody that is known
+		return "", false, true // a client without a name
 	}
 	var cred *unix.Ucred
 	var failed error

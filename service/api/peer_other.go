@@ -6,7 +6,7 @@ package api
 
 import "net"
 
-// peer knows nobody: SO_PEERCRED is Linux's.
+// peer has no name for a client: SO_PEERCRED is Linux's.
 func peer(conn net.Conn) (name string, all, ok bool) {
 	_, ok = conn.(*net.UnixConn)
 	return "", false, ok

@@ -26,7 +26,7 @@ import (
 // between and for the detection of clients that have vanished.
 const beat = 15 * time.Second
 
-// pace is how long a stream waits between two pieces of what has happened.
+// pace is how long a stream waits between two pieces.
 const pace = 20 * time.Millisecond
 
 // share is how much of one core all streams together take, however many there are and however often they are opened: the
@@ -243,7 +243,7 @@ func await[T any](s *stream, what <-chan T) (v T, err error) {
 	}
 }
 
-// send gives the reader its time for what is written.
+// send writes the piece, and gives the reader its time for it.
 func (s *pieces) send() error {
 	if err := s.deadline(time.Now().Add(s.patience)); err != nil {
 		return err
@@ -270,7 +270,7 @@ type TraceLine struct {
 	Missed int `json:"missed,omitempty"` // lines of this client's that were left out: it reads too slowly
 }
 
-// trace streams the lines of what a client wants.
+// trace streams the lines of a client's functions and events.
 func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
 	client, ops, format, renew := p.string("client"), p.string("ops"), p.string("format"), p.bool("renew")

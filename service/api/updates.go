@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// defaultOps is the tracer of those who name none: the kernel's function tracer.
+// defaultOps is the tracer of requests that name none: the kernel's function tracer.
 const defaultOps = "function"
 
 // submit asks for an update, or with dry-run what it would cost.

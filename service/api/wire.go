@@ -28,7 +28,7 @@ type Request struct {
 	Hold     bool       `json:"hold,omitempty"` // over a budget it waits; else it is refused
 }
 
-// What a client is told as the service tells it.
+// The service's types that go to clients unchanged.
 type (
 	Update = service.Update // an accepted request, and what became of it
 	CPU    = service.CPU

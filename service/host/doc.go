@@ -12,6 +12,6 @@
 //	host.go     the machine
 //	part.go     what one ops has in the kernel
 //	records.go  the functions and events that can be traced, as tables
-//	receipt.go  forecasts, and what was counted
+//	receipt.go  forecasts, and counted interrupts
 //	trace.go    what clients' functions and events write, for all who read it
 package host

@@ -135,7 +135,7 @@ func (h *Host) hold() error {
 	return nil
 }
 
-// found tells which other tracers are on, and what the instance holds that an earlier server left.
+// found tells which other tracers are on, and the functions and events in the instance that an earlier server left.
 func (h *Host) found() error {
 	others, err := h.instance.Foreign()
 	if err != nil {
@@ -248,14 +248,14 @@ func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.
 func (h *Host) undo(parts []*part, why error) error {
 	for _, p := range parts {
 		if _, err := p.tracer.Trace(p.functions(p.want)); err != nil {
-			return fmt.Errorf("%w: %w, and what was before could not be brought back: %w", service.ErrStuck, why, err)
+			return fmt.Errorf("%w: %w, and the state before could not be brought back: %w", service.ErrStuck, why, err)
 		}
 	}
 	return why
 }
 
-// Restored takes away what the instance traces and no client wants. From now on an update fails if the kernel does not
-// take what it is about; what was wanted before the start and went meanwhile has been told.
+// Restored takes functions and events out of the instance that no client wants. From now on an update fails if the
+// kernel does not take its records. Wanted ones that went before the start have been told.
 func (h *Host) Restored(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -296,7 +296,7 @@ func (h *Host) Cost(_ context.Context, recs []int, buffer *sched.Buffer) (row si
 	return h.forecast(recs)
 }
 
-// CPUs is every CPU that may be there, with what it took of calls, wake-ups and flushes.
+// CPUs is every CPU that may be there, with its interrupts of calls, wake-ups and flushes.
 func (h *Host) CPUs() []service.CPU {
 	out := make([]service.CPU, len(h.roles))
 	for i := range out {
@@ -322,7 +322,7 @@ func (h *Host) CPUs() []service.CPU {
 	return out
 }
 
-// Tallies are nothing: what this machine's CPUs call is not ours to see.
+// Tallies are zero: the calls of this machine's CPUs cannot be counted.
 func (h *Host) Tallies(context.Context) ([]cpus.Tally, error) {
 	return make([]cpus.Tally, len(h.roles)), nil
 }

@@ -39,8 +39,8 @@ type part struct {
 	all    []tracefs.Function // by record
 	log    *zap.Logger
 
-	want map[int]bool       // what is traced, but for what the kernel lost; never changed, but replaced
-	gone []tracefs.Function // of it, what the kernel lost, as of the last change
+	want map[int]bool       // the wanted records; never changed, but replaced
+	gone []tracefs.Function // those of them that the kernel has lost, at the last change
 }
 
 // absent is a tracer that the kernel lacks: it takes nothing.
@@ -53,8 +53,8 @@ func (absent) Trace(want []tracefs.Function) ([]tracefs.Function, error) { retur
 // errAbsent is why absent takes nothing.
 var errAbsent = errors.New("instances of this kernel's tracefs cannot have function_graph: they can since Linux 6.11")
 
-// bring has the kernel trace what is wanted next, of which some comes new. With strict, what is new and not taken is an
-// error.
+// bring has the kernel trace the records that are wanted next; fresh are the new ones. With strict it is an error if the
+// kernel does not take a new one.
 func (p *part) bring(next map[int]bool, fresh []tracefs.Function, strict bool) (missing []tracefs.Function, err error) {
 	missing, err = p.tracer.Trace(p.functions(next))
 	refused := both(missing, fresh)
@@ -93,7 +93,7 @@ func (p *part) agree() error {
 	return p.now()
 }
 
-// holds tells whether the kernel traces what is wanted and not gone, and nothing else. A filter does not tell functions
+// holds tells whether the kernel traces exactly the wanted functions that are not gone. A filter does not tell functions
 // of one name apart.
 func (p *part) holds(held []tracefs.Function, all bool) bool {
 	counts := map[tracefs.Function]int{}

@@ -133,7 +133,7 @@ func (h *Host) foreseen(row string) *journal.Forecast {
 		OrMore: total.Within.OrMore}
 }
 
-// replay is the kernel's image, brought along with what is wanted.
+// replay is a replay on the kernel's image that follows the wanted records.
 type replay struct {
 	*ledger.Replay
 	events []tracefs.Function // by record
@@ -149,7 +149,7 @@ func (h *Host) newReplay() (*replay, error) {
 // errGraph is the part of the ledger that lacks rules: a graph tracer beside another tracer.
 var errGraph = errors.New("the ledger has no rule for function_graph in an instance")
 
-// to brings the replay to what is wanted, in the order in which the kernel is written, and tells what that sends.
+// to brings the replay to the wanted records, in the order of the writes to the kernel, and returns the interrupts of that.
 func (r *replay) to(next wants) ([]ledger.Line, error) {
 	was := r.graph
 	r.graph = len(next[graphOps]) > 0
@@ -183,7 +183,7 @@ func (h *Host) total(lines []ledger.Line, row string) (found ledger.Total) {
 	return found
 }
 
-// forecast is what switching records would send, from what the instance traces now.
+// forecast is the interrupts of switching records, from the instance's present state.
 func (h *Host) forecast(recs []int) (row sim.PlanRow, err error) {
 	if h.cfg.Kernel == nil {
 		return row, service.ErrNoForecast

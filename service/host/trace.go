@@ -38,7 +38,7 @@ type pipe struct {
 	log    *zap.Logger
 
 	turn sync.Mutex    // orders the first who comes and the last who goes
-	stop chan struct{} // ends the reading; nil while nobody follows
+	stop chan struct{} // ends the reading; nil while no client follows
 	done chan struct{} // is closed when it has ended
 
 	mu        sync.Mutex

@@ -10,12 +10,12 @@ import (
 
 // Keep says what Compact leaves. A client's key is known as long as its update is.
 type Keep struct {
-	Age     time.Duration // of what has ended; 0: however old
+	Age     time.Duration // of ended updates and runs; 0: any
 	Updates int           // the youngest of those that have ended; 0: however many
 	Bytes   int64         // of the results of the youngest runs; 0: however large
 }
 
-// Compact forgets ended updates beyond keep, and removes the segments that hold nothing else. It
+// Compact forgets ended updates beyond keep, and removes the segments that hold only such. It
 // never forgets an update that has not ended. Of updates beyond an age it forgets the oldest, up to
 // the first that is younger. It calls between after forgetting and before removing.
 func (s *Store) Compact(_ context.Context, now time.Time, keep Keep, between func()) (removed int64, err error) {

@@ -193,8 +193,8 @@ func Restore(ctx context.Context, from, dir string) (err error) {
 	return explain(dir, restore(ctx, d, func() (older, error) { return b, nil }))
 }
 
-// restoreOlder makes a directory of what an earlier version of backup wrote: one SQLite file
-// without a log. A server's own file has a log, which may hold all that was acknowledged.
+// restoreOlder makes a directory of an earlier version's backup: one SQLite file without a
+// log. A server's own file has a log, which may hold all acknowledged updates.
 func restoreOlder(ctx context.Context, from, dir string, logged bool) error {
 	if logged {
 		return noBackup(from, "it is a server's own file, which goes with "+oldName+"-wal and "+oldHead+" beside it: "+
@@ -237,12 +237,12 @@ func restore(_ context.Context, d *directory, from func() (older, error)) (err e
 	return s.load(from)
 }
 
-// noBackup says so, with nothing of what a server's own file would want.
+// noBackup is the error of a file that is no backup, and why.
 func noBackup(file, why string) error {
 	return fmt.Errorf("%s: %s: want what textpoke backup wrote", file, why)
 }
 
-// Part is one part of a journal: how many there are of it, and what is wrong.
+// Part is one part of a journal: its rows, and its damage.
 type Part struct {
 	Name  string
 	Rows  int64

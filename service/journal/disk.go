@@ -182,7 +182,7 @@ type TroubleError struct {
 }
 
 func (e *TroubleError) Error() string {
-	return fmt.Sprintf("%s: %v; what it holds is not damaged (%v)", e.File, e.Kind, e.Err)
+	return fmt.Sprintf("%s: %v; its contents are not damaged (%v)", e.File, e.Kind, e.Err)
 }
 
 // Unwrap is both.

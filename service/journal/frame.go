@@ -47,7 +47,7 @@ func (l *link) UnmarshalText(text []byte) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// frame is one as it is read.
+// frame is one frame after reading.
 type frame struct {
 	number, synced uint64
 	link           link
@@ -115,7 +115,7 @@ func nextFrame(b []byte, damaged, before uint64) int {
 	return -1
 }
 
-// decodeEntry reads a payload, strictly: a program does not go on from what it does not know.
+// decodeEntry reads a payload, strictly: it refuses fields that it does not know.
 func decodeEntry(payload []byte) (e entry, err error) {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()

@@ -23,7 +23,7 @@ type log struct {
 	next     uint64 // number of the frame that comes
 	synced   uint64 // all frames before this number are on the disk
 	link     link   // of the last frame
-	fresh    int64  // bytes of what the last segment began with
+	fresh    int64  // bytes that the last segment began with
 }
 
 const segmentPrefix, segmentSuffix, unfinished = "textpoke-", ".log", ".new"

@@ -195,8 +195,8 @@ func numbersOf(names []string) map[string][]int {
 }
 
 // numbers is where records are now, ascending, the names of those that are nowhere, and how
-// many these are. Who wanted all of a name wants all of it; who wanted some, and there are
-// fewer or more now, cannot be told which.
+// many these are. A client that wanted all of a name wants all of it. For one that wanted some,
+// and there are fewer or more now, it is not known which.
 func (r *renumbering) numbers(which []int) (now []int, gone []string, lost int) {
 	byName := map[string][]int{}
 	for _, rec := range which {

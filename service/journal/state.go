@@ -41,7 +41,7 @@ type state struct {
 	open  map[int64]*accepted
 	wants map[owner]*roaring.Bitmap
 	runs  map[int64]*keptRun
-	lease map[owner]Lease // of what is wanted and not for ever
+	lease map[owner]Lease // of wants that are not for ever
 }
 
 var hashes = maphash.MakeSeed()

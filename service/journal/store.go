@@ -4,10 +4,10 @@
 // what every client wants, and the results of runs. When a method returns, its change is on the
 // disk.
 //
-// It is a log and nothing else. Each update adds two frames of a few hundred bytes. The present
-// state is in memory; ended updates are read from the log where they lie. The frames of the
-// segments are chained, so a start finds every bit, frame and page that differs from what was
-// written. The log is small enough to be tested on a disk that lies (simulated_test.go).
+// It is a log. Each update adds two frames of a few hundred bytes. The present state is in
+// memory; ended updates are read from the log where they lie. The frames of the segments are
+// chained, so a start finds every bit, frame and page that has changed since it was written.
+// The log is small enough to be tested on a disk that lies (simulated_test.go).
 //
 // Writers wait for one goroutine, which takes all waiting jobs and puts them on the disk with one
 // sync (group commit, as in PostgreSQL's commit_delay and MySQL's binlog): k clients pay for one
@@ -62,8 +62,8 @@ type Store struct {
 	written atomic.Pointer[func(time.Duration)]
 }
 
-// segmentBytes is how much is written until a segment is closed: what is not kept any more is
-// removed by the segment.
+// segmentBytes is how much is written until a segment is closed: updates that are not kept any
+// more are removed by the segment.
 const segmentBytes = 4 << 20
 
 // ErrClosed is the answer of a store that is closed, or about to be.
@@ -144,7 +144,7 @@ func (s *Store) load(before func() (older, error)) error {
 	return errors.Join(s.bring(old), old.close())
 }
 
-// bring makes a log of what an earlier version has kept.
+// bring makes a log of an earlier version's data.
 func (s *Store) bring(old older) error {
 	list, err := old.names()
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Store) bring(old older) error {
 	return nil
 }
 
-// rotate begins a segment with all that holds, and more entries.
+// rotate begins a segment with the present state, and more entries.
 func (s *Store) rotate(more []entry) error {
 	var entries []entry
 	var at []place
@@ -197,7 +197,7 @@ func (s *Store) rotate(more []entry) error {
 	return s.take(entries, at)
 }
 
-// take takes in what is on the disk by now.
+// take takes entries in that are on the disk by now.
 func (s *Store) take(entries []entry, at []place) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *Store) Size() int64 {
 }
 
 // Damage is what of the past cannot be read any more, a sentence each: found at the start, and
-// all of it in what has ended. A damage of what still holds refuses the start.
+// all of it in ended updates and runs. A damage of the present state refuses the start.
 func (s *Store) Damage() []string { return s.damage }
 
 func (s *Store) findDamage() (list []string) {

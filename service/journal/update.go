@@ -62,7 +62,7 @@ type Update struct {
 // HasEnded tells whether nothing more will become of it.
 func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
 
-// Receipt is what an update of the text was to take, and what was counted around it.
+// Receipt is the forecast of an update of the text, and the interrupts counted around it.
 type Receipt struct {
 	Row      string    `json:"row"` // of /proc/interrupts
 	Forecast *Forecast `json:"forecast,omitempty"`

@@ -109,11 +109,11 @@ func sameRequest(a *accepted, client, key, digest string) (Update, error) {
 	return a.Update, nil
 }
 
-// Sync returns when all that was written before has been entered, and is on the disk.
+// Sync returns when everything that was written before is on the disk.
 func (s *Store) Sync() error { return s.commit(&job{do: func(*txn) error { return nil }}) }
 
-// Answer writes down how updates ended, in final states, and what was spent on them; nil for
-// nothing. Of those that are live it follows what their clients want now.
+// Answer writes down how updates ended, in final states, and the allowances spent on them; nil
+// for none. Live ones change their clients' wants.
 func (s *Store) Answer(us []Update, spent *Spent) error {
 	return s.change(func(tx *txn) error {
 		for _, u := range us {

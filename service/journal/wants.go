@@ -31,7 +31,7 @@ func (s *Store) WantsAfter(client, ops string, limit int) []Want {
 	owners := slices.Collect(maps.Keys(s.state.wants))
 	s.mu.RUnlock()
 	owners = slices.DeleteFunc(owners, func(o owner) bool { return compareOwners(o, owner{client, ops}) <= 0 })
-	slices.SortFunc(owners, compareOwners) // there may be many: nobody waits for it
+	slices.SortFunc(owners, compareOwners) // there may be many: it is done without the lock
 	some := map[owner]bool{}
 	for _, o := range owners[:min(limit, len(owners))] {
 		some[o] = true

@@ -92,7 +92,7 @@ func (s *Store) carryOut(group []*job) {
 }
 
 // write puts entries on the disk, and shows them. After an error that will not pass nothing is
-// written any more: what is on the disk by then, only the next start can tell.
+// written any more: only the next start can tell which entries are on the disk.
 func (s *Store) write(entries []entry, sync bool) error {
 	clean := len(entries) == 0 && (!sync || s.log.synced == s.log.next)
 	if err := s.Trouble(); clean || err != nil && !Passing(err) {
@@ -255,7 +255,7 @@ func (f *frames) fill(out Handle, emit emitter, placed func(*entry, place) error
 	return err
 }
 
-// rotate begins a segment with entries, which say all that holds by now, and says where each
+// rotate begins a segment with entries, which are the present state, and says where each
 // is. It has its name once it is on the disk.
 func (l *log) rotate(emit emitter, placed func(*entry, place) error) error {
 	if err := l.flush(); err != nil { // the next segment's frames say that it is on the disk

@@ -151,7 +151,7 @@ func (l *Lab) ask(x *run) (last report, err error) {
 	return last, nil
 }
 
-// firstWords passes on what a child writes on its standard error, and keeps the beginning.
+// firstWords passes a child's standard error on, and keeps the beginning.
 type firstWords struct{ text []byte }
 
 func (f *firstWords) Write(p []byte) (int, error) {

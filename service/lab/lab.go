@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lab runs experiments for those who ask over the network: one at a time, for
-// a bounded time, and keeps what came out.
+// Package lab runs experiments for clients over the network: one at a time, for a bounded
+// time, and keeps the results.
 package lab
 
 import (
