@@ -2,7 +2,7 @@
 
 // Package service is the machine that many clients share: it accepts updates so
 // that they survive a crash, lets a coordinator carry them out on a Machine, and
-// tells everybody what happens.
+// tells all listeners about it.
 //
 // The promise rests on an order: an update is in the journal before Submit returns, and its end is
 // in the journal before its client is told. After a crash one update makes live again what the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package promela writes models for Spin, a search that shares no code with
-// ours: two that agree are worth more than one.
+// ours. A verdict on which both agree is worth more.
 //
 // The machine's rules are stated a second time, as text: cpu.tmpl is cpus.Step,
 // patcher.tmpl is poke.Patcher.Step, and machine.tmpl is their shared state, with the

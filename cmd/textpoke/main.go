@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command textpoke is a laboratory for live text patching: it counts and
-// measures what it costs every CPU when a kernel changes the code that all of
-// them are executing, and shows which protocols are safe.
+// Command textpoke is a laboratory for live text patching. When a kernel changes
+// code that every CPU is executing, each of them pays: textpoke counts and
+// measures the price, and shows which protocols are safe.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callopsalternatives asks what the designs would cost that could take the
-// place of a pointer to the ops at each site.
+// Package callopsalternatives asks for the price of other designs in place of a pointer
+// to the ops at each site.
 package callopsalternatives
 
 import (

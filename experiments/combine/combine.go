@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package combine asks how many interrupts a kernel would save whose tasks shared
-// their rounds where they wait for text_mutex today.
+// Package combine asks how many interrupts a kernel would save if its tasks shared
+// their rounds, in place of waiting for text_mutex.
 package combine
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package eraladder asks how each architecture has changed running code over
-// time, from stop_machine to today: one row an era, counted by compiling what
-// kernels of that era did.
+// time, from stop_machine to today: one row an era, counted by compiling the
+// protocols of that era's kernels.
 package eraladder
 
 import (

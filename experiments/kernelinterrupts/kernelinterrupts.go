@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernelinterrupts asks whether what a tracer sends, counted cause by
-// cause, is what real kernels were seen to take. It holds the ledgers of package
-// kernels against its measurements, row by row, and hides no difference.
+// Package kernelinterrupts asks whether the ledger of a tracer's interrupts, counted
+// cause by cause, agrees with real kernels. It compares ledgers with measurements, row
+// by row, and hides no difference.
 package kernelinterrupts
 
 import (

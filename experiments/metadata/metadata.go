@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metadata asks which table a global trampoline should keep what it knows
-// of each function in: what lookups do, which is counted, how long they take on the
-// machine that it runs on, and what published throughputs say of it.
+// Package metadata asks in which table a global trampoline should keep its records of
+// functions. It counts the loads of lookups, times them on this machine, and compares
+// them with published throughputs.
 package metadata
 
 import (

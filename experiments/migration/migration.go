@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration asks what interrupt counters show of a patcher that moves to
-// another CPU in the middle, and sends the rounds of the measurements of 2019
-// again, from the CPUs that must have sent them.
+// Package migration asks how a patcher that moves to another CPU in the middle shows in
+// interrupt counters. It sends the rounds of the measurements of 2019 again, from the
+// CPUs that must have sent them.
 package migration
 
 import (

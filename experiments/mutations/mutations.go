@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutations is the matrix of protocols and what can be taken away from
-// them: the grid that is asked, what is known of the answer from elsewhere, a
-// plot, and a report.
+// Package mutations is the matrix of protocols and mutations: the grid of questions,
+// the answers that are known from elsewhere, a plot, and a report.
 package mutations
 
 import (

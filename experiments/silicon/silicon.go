@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package silicon measures on this machine's own CPUs what a vector's size costs: rounds,
-// traps and time against slots, beside what the timed engine predicts from a calibration
-// that is taken on the same machine.
+// Package silicon measures the price of a vector's size on this machine's own CPUs: rounds,
+// traps and time against slots, beside the timed engine's predictions from a calibration of
+// the same machine.
 package silicon
 
 import (

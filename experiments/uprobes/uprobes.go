@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uprobes asks what probes in programs send to every CPU, by release of the
-// kernel and by what stands at the probes' sites.
+// Package uprobes asks how many interrupts probes in programs send to every CPU, by release
+// of the kernel and by the instruction at the probes' sites.
 package uprobes
 
 import (

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inputs says where the files are that a request names, and how an error names a
-// place in one. Files are where the request says, but for a worker, which does on one machine
-// what was asked on another: rows must name the files as the request does, and their contents
-// came by another way.
+// Package inputs says where the files of a request are, and how an error names a place in one.
+// Files are where the request says, except for a worker, which carries out a request of another
+// machine: its rows must name the files as the request does, but their contents came in another
+// way.
 package inputs
 
 import (

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calibration says what things take on some machine: the times and rates
-// that the timed engine rests on, each with where it comes from. A calibration is
-// a file (Read, Write); some are built in (Builtins). Ranges is what has been
-// published where no machine is named.
+// Package calibration holds the times and rates of a machine on which the timed
+// engine rests, each with its source. A calibration is a file (Read, Write); some
+// are built in (Builtins). Ranges has the published ranges, for answers without a
+// machine.
 package calibration
 
 import (

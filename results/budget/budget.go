@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget holds rows of tables against limits, such as isolated=0 and burst=5/ms. What
-// can be limited is declared once, by the columns that hold it.
+// Package budget compares rows of tables with limits, such as isolated=0 and burst=5/ms. Each
+// quantity that can be limited is declared once, by its columns.
 package budget
 
 import (

@@ -3,7 +3,7 @@
 // Package page holds the service's page at /: one HTML file with its style and its script inside,
 // which asks only the server that it came from.
 //
-// Every figure is of one answer of /v1/status, so that none disagrees with another. The
+// All figures are of one answer of /v1/status, so that they agree with each other. The
 // tracks follow /v1/events, a sample. /v1/compare and /v1/experiments have the rest.
 package page
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clock times what takes nanoseconds on this machine.
+// Package clock times code that takes nanoseconds on this machine.
 package clock
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelled runs one update on the timed engine and says what it costs whom.
+// Package modelled runs one update on the timed engine, and has its price for each CPU.
 package modelled
 
 import (
