@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -201,47 +202,116 @@ func TestDamagedRow(t *testing.T) {
 	}
 }
 
-// TestOlderPages: a page that is put back as it was an hour ago is noticed, wherever it lies: the
-// chain binds frames, and the head the last one.
-func TestOlderPages(t *testing.T) {
+// TestLostAndOldPages: of a directory in which a page is as it was earlier, or never reached the disk, all is told as it was
+// written, or refused, or named: the chain binds frames, and the head the last one. It tries 60 pages, 1,000 with -long.
+func TestLostAndOldPages(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
-	for range 30 {
-		accept(t, s, order("a", "", 1, 2, 3))
+	s.segment = 20_000 // so that there are several
+	var earlier []map[string][]byte
+	for i := range 240 {
+		u := accept(t, s, order(fmt.Sprint("client", i%3), fmt.Sprint("old", i), i%20, 60+i%7))
+		u.State, u.Batch, u.Began, u.Ended = []State{Live, Failed}[i%2], int64(i), someTime, someTime
+		earlier = append(earlier, filesOf(t, dir))
+		if err := s.Answer([]Update{u}, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	before, err := os.ReadFile(logOf(t, dir))
+	furnish(t, s)
+	want, err := told(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 300 {
-		accept(t, s, order("a", "", 1, 2, 3))
-	}
 	left := image(t, dir)
-	const page = 4096
-	for at := 0; at < len(before); at += page {
+	now := filesOf(t, left)
+	var where []string // a name for each page of a file
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		where = append(where, slices.Repeat([]string{name}, (len(now[name])+511)/512)...)
+	}
+	tries := 60
+	if *long {
+		tries = 1000
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	outcomes := map[string]int{}
+	for n := 0; n < tries; {
+		name, size, was := where[rng.IntN(len(where))], []int{512, 4096}[rng.IntN(2)], "lost"
+		at := rng.IntN(len(now[name])) / size * size
+		page := now[name][at:min(at+size, len(now[name]))]
+		olds := [][]byte{make([]byte, len(page))}
+		if rng.IntN(4) > 0 {
+			was, olds = "old", nil
+			for _, before := range earlier {
+				old := make([]byte, len(page))
+				if len(before[name]) > at && copy(old, before[name][at:]) > 0 {
+					olds = append(olds, old)
+				}
+			}
+		}
+		olds = slices.DeleteFunc(olds, func(old []byte) bool { return bytes.Equal(old, page) })
+		if len(olds) == 0 {
+			continue
+		}
+		old := olds[rng.IntN(len(olds))]
+		n++
 		harmed := image(t, left)
-		change(t, logOf(t, harmed), func(b []byte) []byte {
-			old := make([]byte, page)
-			copy(old, before[at:])
-			copy(b[at:at+page], old)
+		change(t, filepath.Join(harmed, name), func(b []byte) []byte {
+			copy(b[at:], old)
 			return b
 		})
-		now, err := os.ReadFile(logOf(t, harmed))
-		if err != nil {
+		outcome := reopened(t, harmed, want)
+		if strings.HasPrefix(outcome, "wrong") {
+			t.Fatalf("%d bytes at %d of %s, %s: %s", size, at, name, was, outcome)
+		}
+		outcomes[was+" "+outcome]++
+		if err := os.RemoveAll(harmed); err != nil {
 			t.Fatal(err)
-		}
-		whole, err := os.ReadFile(logOf(t, left))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Equal(now, whole) {
-			continue // it has not changed since
-		}
-		var damaged *DamagedError
-		if _, err := Open(t.Context(), harmed, someone); !errors.As(err, &damaged) {
-			t.Errorf("the page at %d: %v", at, err)
 		}
 	}
+	t.Log(outcomes)
+	if outcomes["old named"] == 0 || outcomes["lost named"] == 0 || outcomes["old refused"]+outcomes["lost refused"] == 0 {
+		t.Errorf("%v: want some of each", outcomes)
+	}
+}
+
+// reopened is what becomes of a directory of which something is damaged.
+func reopened(t *testing.T, dir string, want []any) string {
+	t.Helper()
+	var damaged *DamagedError
+	s, err := Open(t.Context(), dir, someone)
+	if err != nil {
+		if errors.As(err, &damaged) {
+			return "refused"
+		}
+		return fmt.Sprintf("wrong: %v", err)
+	}
+	defer func() { _ = s.Close() }()
+	got, err := told(t, s)
+	switch {
+	case errors.As(err, &damaged):
+		return "named"
+	case err != nil:
+		return fmt.Sprintf("wrong: %v", err)
+	case !reflect.DeepEqual(got, want):
+		return "wrong: " + cmp.Diff(want, got)
+	}
+	return "harmless"
+}
+
+// filesOf is a directory's files.
+func filesOf(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, file := range all {
+		if files[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }
 
 // TestOrphans: a head that knows of more than there is refuses the rest, and one that is missing
