@@ -278,11 +278,11 @@ func (c *Coordinator) admit(at time.Time, waiting []*Ticket) []*Ticket {
 	byDeadline(all)
 	for free := []*Ticket(nil); ; {
 		n, until, alone := c.cfg.Admit(at, all, func(n int) []Change { return c.together(all[:n]) })
-		held, others := all[n:], []*Ticket(nil)
+		later, others := all[n:], []*Ticket(nil)
 		if alone {
-			held, others = behind(all[n:])
+			later, others = behind(all[n:])
 		}
-		free = append(free, c.hold(held, until)...)
+		free = append(free, c.hold(later, until)...)
 		if all = slices.Concat(all[:n], others); !alone {
 			return c.join(at, all, free)
 		}
@@ -303,19 +303,19 @@ func (c *Coordinator) join(at time.Time, admitted, free []*Ticket) []*Ticket {
 }
 
 // behind is the first ticket with all behind it that have one of its clients, and the others.
-func behind(ts []*Ticket) (held, others []*Ticket) {
+func behind(ts []*Ticket) (later, others []*Ticket) {
 	clients := map[string]bool{ts[0].requests[0].Client: true}
 	for _, t := range ts {
 		if !slices.ContainsFunc(t.requests, func(r Request) bool { return clients[r.Client] }) {
 			others = append(others, t)
 			continue
 		}
-		held = append(held, t)
+		later = append(later, t)
 		for _, r := range t.requests {
 			clients[r.Client] = true
 		}
 	}
-	return held, others
+	return later, others
 }
 
 // hold holds tickets until a time, but for those that are free: they switch nothing.
