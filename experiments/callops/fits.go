@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"

@@ -65,7 +65,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	verdicts, err := askChecker(ctx)
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) {
-			r.verdict = verdicts[r.Checked()]
+			r.verdict = verdicts[r.Asked()]
 			return r, c.measure(ctx, r)
 		})
 	}
@@ -127,18 +127,18 @@ func (c *Config) measure(ctx context.Context, row *row) error {
 const callsAtOnce = 1 << 10
 
 // askChecker explores what the designs can be asked.
-func askChecker(ctx context.Context) (map[checked]explore.Verdict, error) {
-	out := map[checked]explore.Verdict{}
+func askChecker(ctx context.Context) (map[string]explore.Verdict, error) {
+	out := map[string]explore.Verdict{}
 	for i := range designs {
-		which := designs[i].Checked()
-		if which.bug == "" || out[which] != "" {
+		d := &designs[i]
+		if d.Bug == "" || out[d.Asked()] != "" {
 			continue
 		}
-		bug, err := museum.Named(which.bug)
+		bug, err := museum.Named(d.Bug)
 		if err != nil {
 			return nil, err
 		}
-		m, err := bug.Model(which.fixed)
+		m, err := bug.Model(d.Fixed)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func askChecker(ctx context.Context) (map[checked]explore.Verdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[which] = r.Verdict
+		out[d.Asked()] = r.Verdict
 	}
 	return out, nil
 }
@@ -161,24 +161,6 @@ const (
 )
 
 func (u users) String() string { return [...]string{"callback", "direct", "both"}[u] }
-
-// checked is a question for the checker: a case of the museum's, broken or fixed. The zero
-// value is none.
-type checked struct {
-	bug   string
-	fixed bool
-}
-
-// String is the question as the command line puts it, "" for none.
-func (c checked) String() string {
-	switch {
-	case c.bug == "":
-		return ""
-	case c.fixed:
-		return "--bug " + c.bug + " --fixed"
-	}
-	return "--bug " + c.bug
-}
 
 // design is one way, and what it keeps: bytes where a pointer has 8. What is said of attaching is from
 // kernel/trace/ftrace.c of Linux 7.1 where the kernel has the design, and follows from
@@ -212,8 +194,17 @@ var designsText string
 
 var designs = sheet.Must[design]("designs.csv", designsText)
 
-// Checked is what the checker is asked.
-func (d *design) Checked() checked { return checked{d.Bug, d.Fixed} }
+// Asked is what the checker is asked about, as the command line puts it: a case of the museum's, as it breaks or as it is
+// done right; "" for nothing.
+func (d *design) Asked() string {
+	switch {
+	case d.Bug == "":
+		return ""
+	case d.Fixed:
+		return "--bug " + d.Bug + " --fixed"
+	}
+	return "--bug " + d.Bug
+}
 
 // users are those that the design knows.
 func (d *design) users() []users {

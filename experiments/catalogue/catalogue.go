@@ -6,24 +6,19 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/attach"
-	"github.com/textpoke/textpoke/experiments/buffersize"
+	"github.com/textpoke/textpoke/experiments/batches"
 	"github.com/textpoke/textpoke/experiments/callops"
 	"github.com/textpoke/textpoke/experiments/callopsalternatives"
 	"github.com/textpoke/textpoke/experiments/coexist"
 	"github.com/textpoke/textpoke/experiments/combine"
 	"github.com/textpoke/textpoke/experiments/directops"
-	"github.com/textpoke/textpoke/experiments/eraladder"
-	"github.com/textpoke/textpoke/experiments/flushcause"
 	"github.com/textpoke/textpoke/experiments/fprobe"
 	"github.com/textpoke/textpoke/experiments/int3lookup"
-	"github.com/textpoke/textpoke/experiments/ipiburst"
 	"github.com/textpoke/textpoke/experiments/isolation"
-	"github.com/textpoke/textpoke/experiments/jumplabel"
 	"github.com/textpoke/textpoke/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/experiments/metadata"
 	"github.com/textpoke/textpoke/experiments/migration"
 	"github.com/textpoke/textpoke/experiments/mutations"
-	"github.com/textpoke/textpoke/experiments/pareto"
 	"github.com/textpoke/textpoke/experiments/reach"
 	"github.com/textpoke/textpoke/experiments/refcount"
 	"github.com/textpoke/textpoke/experiments/round"
@@ -37,13 +32,13 @@ import (
 // All are the experiments, in the order in which they are listed and run.
 func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
-		ipiburst.Experiment,
-		flushcause.Experiment,
+		batches.IPIBurst,
+		batches.FlushCause,
 		combine.Experiment,
-		eraladder.Experiment,
-		buffersize.Experiment,
-		pareto.Experiment,
-		jumplabel.Experiment,
+		batches.EraLadder,
+		batches.BufferSize,
+		batches.Pareto,
+		batches.JumpLabel,
 		kernelinterrupts.Experiment,
 		int3lookup.Experiment,
 		refcount.Experiment,

@@ -86,25 +86,47 @@ func column(text string) (c Column, err error) {
 	return c, err
 }
 
-// fields reads "key: value" lines, of which each key but those in several comes once.
-func (f *Form) fields(b block, valid []string, several string) (out map[string]item, more []item, err error) {
-	out = map[string]item{}
+// fields reads "key: value" lines, of which each key but several comes once, into what to has for the key: a text, a
+// template, an expression, yes or no, a table's name or an axis.
+func (f *Form) fields(b block, to map[string]any, several string) (more []item, err error) {
+	seen := map[string]bool{}
 	for _, it := range b.items {
 		key, value, _ := strings.Cut(it.text, ":")
-		value = strings.TrimSpace(value)
-		if !slices.Contains(valid, key) {
-			return nil, nil, f.wrong(it.line, "%s: %q: %v", b.key, key, spelling.NotOneOf(key, valid))
-		}
-		if key == several {
-			more = append(more, item{value, it.line})
+		it.text = strings.TrimSpace(value)
+		field, known := to[key]
+		switch {
+		case !known:
+			return nil, f.wrong(it.line, "%s: %q: %v", b.key, key, spelling.NotOneOf(key, slices.Sorted(maps.Keys(to))))
+		case key == several:
+			more = append(more, it)
 			continue
+		case seen[key]:
+			return nil, f.wrong(it.line, "%s: a second %s", b.key, key)
 		}
-		if _, twice := out[key]; twice {
-			return nil, nil, f.wrong(it.line, "%s: a second %s", b.key, key)
+		seen[key] = true
+		switch field := field.(type) {
+		case *item:
+			*field = it
+		case **Text:
+			*field = f.text(it)
+		case **Expr:
+			*field, err = f.expr(it)
+		case *bool:
+			if *field = it.text == "yes"; !*field && it.text != "no" {
+				err = f.wrong(it.line, "%s: %s %q: want yes or no", b.key, key, it.text)
+			}
+		case *string:
+			if *field = it.text; f.Named(it.text) == nil {
+				err = f.wrong(it.line, "%s: %s %s: no table above has that name", b.key, key, it.text)
+			}
+		case *ChartAxis:
+			*field, err = f.chartAxis(it)
 		}
-		out[key] = item{value, it.line}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return out, more, nil
+	return more, nil
 }
 
 // expr reads an expression that may be missing.
@@ -124,29 +146,10 @@ func (f *Form) figure(b block) (err error) {
 	if b.value != "" {
 		return f.wrong(b.line, "figure: %q: want nothing behind it", b.value)
 	}
-	is, _, err := f.fields(b, []string{"what", "of", "published", "ours", "low", "high", "where", "exact", "source"}, "")
-	if err != nil {
+	fig := Figure{Line: b.line}
+	if _, err = f.fields(b, map[string]any{"what": &fig.What, "of": &fig.Of, "published": &fig.Published, "ours": &fig.Ours,
+		"low": &fig.Low, "high": &fig.High, "where": &fig.Where, "exact": &fig.Exact, "source": &fig.Source}, ""); err != nil {
 		return err
-	}
-	fig := Figure{What: f.text(is["what"]), Of: is["of"].text, Source: f.text(is["source"]), Line: b.line}
-	for _, to := range []struct {
-		key string
-		to  **Expr
-	}{{"published", &fig.Published}, {"ours", &fig.Ours}, {"low", &fig.Low}, {"high", &fig.High},
-		{"where", &fig.Where}} {
-		if *to.to, err = f.expr(is[to.key]); err != nil {
-			return err
-		}
-	}
-	if fig.Of != "" && f.Named(fig.Of) == nil {
-		return f.wrong(is["of"].line, "figure: of %s: no table above has that name", fig.Of)
-	}
-	switch exact := is["exact"]; exact.text {
-	case "yes":
-		fig.Exact = true
-	case "", "no":
-	default:
-		return f.wrong(exact.line, "figure: exact %q: want yes or no", exact.text)
 	}
 	if fig.What == nil || fig.Published == nil || fig.Ours == nil {
 		return f.wrong(b.line, "figure: want what, published and ours")
@@ -173,7 +176,9 @@ var marks = map[string]plots.Mark{"line": plots.Line, "curve": plots.Curve, "poi
 
 // chart reads a picture.
 func (f *Form) chart(b block) (err error) {
-	is, layers, err := f.fields(b, []string{"title", "subtitle", "of", "x", "y", "where", "only", "sort", "alone", "draw"}, "draw")
+	c, only := Chart{End: b.value, Line: b.line}, item{}
+	layers, err := f.fields(b, map[string]any{"title": &c.Title, "subtitle": &c.Subtitle, "of": &c.Of, "x": &c.X, "y": &c.Y,
+		"where": &c.Where, "only": &only, "sort": &c.Sort, "alone": &c.Alone, "draw": nil}, "draw")
 	if err != nil {
 		return err
 	}
@@ -183,28 +188,11 @@ func (f *Form) chart(b block) (err error) {
 	if slices.ContainsFunc(f.Charts, func(c Chart) bool { return c.End == b.value }) {
 		return f.wrong(b.line, "chart: a second one of this name")
 	}
-	c := Chart{End: b.value, Of: is["of"].text, Title: f.text(is["title"]), Subtitle: f.text(is["subtitle"]), Alone: is["alone"].text == "yes",
-		Line: b.line}
-	if c.Of != "" && f.Named(c.Of) == nil {
-		return f.wrong(is["of"].line, "chart: of %s: no table above has that name", c.Of)
-	}
-	if c.Where, err = f.expr(is["where"]); err != nil {
-		return err
-	}
-	if c.Sort, err = f.expr(is["sort"]); err != nil {
-		return err
-	}
-	if only := is["only"]; only.text != "" {
+	if only.text != "" {
 		column, value, _ := strings.Cut(only.text, " = ")
 		if c.Only, c.Is = column, f.text(item{value, only.line}); !identifier(column) || c.Is == nil {
 			return f.wrong(only.line, "only %q: want a column, =, and a template of its value", only.text)
 		}
-	}
-	if c.X, err = f.chartAxis(is["x"]); err != nil {
-		return err
-	}
-	if c.Y, err = f.chartAxis(is["y"]); err != nil {
-		return err
 	}
 	for _, l := range layers {
 		layer, err := f.layer(l)

@@ -24,18 +24,34 @@ type Expr struct {
 	node ast.Expr
 }
 
-// functions are those that expressions can call.
-var functions = map[string]func(...float64) float64{
-	"ceil":  func(v ...float64) float64 { return math.Ceil(v[0]) },
-	"floor": func(v ...float64) float64 { return math.Floor(v[0]) },
-	"round": func(v ...float64) float64 { return math.Round(v[0]) },
-	"log2":  func(v ...float64) float64 { return math.Log2(v[0]) },
-	"min":   func(v ...float64) float64 { return math.Min(v[0], v[1]) },
-	"max":   func(v ...float64) float64 { return math.Max(v[0], v[1]) },
+// functions are those of numbers that expressions can call; formats of numbers are, too.
+var functions = map[string]struct {
+	takes int
+	of    func(...float64) any
+}{
+	"ceil":  {1, func(v ...float64) any { return math.Ceil(v[0]) }},
+	"floor": {1, func(v ...float64) any { return math.Floor(v[0]) }},
+	"round": {1, func(v ...float64) any { return math.Round(v[0]) }},
+	"log2":  {1, func(v ...float64) any { return math.Log2(v[0]) }},
+	"min":   {2, func(v ...float64) any { return math.Min(v[0], v[1]) }},
+	"max":   {2, func(v ...float64) any { return math.Max(v[0], v[1]) }},
+	"fixed": {2, func(v ...float64) any { return results.Fixed(int(v[0]), v[1]) }}, // the first: digits behind the point
 }
 
-// arity is how many values each takes.
-var arity = map[string]int{"ceil": 1, "floor": 1, "round": 1, "log2": 1, "min": 2, "max": 2}
+// calc is the value of an expression that stands in a cell, numberOf that of a number, and
+// either the second of its values where the first holds, else the third.
+const calc, numberOf, either = "calc", "number", "either"
+
+// takes is how many values a function takes; 0 where there is none of that name.
+func takes(name string) int {
+	switch {
+	case name == either:
+		return 3
+	case name == calc || name == numberOf || results.Say[name] != nil:
+		return 1
+	}
+	return functions[name].takes
+}
 
 // ParseExpr reads an expression.
 func ParseExpr(text string) (*Expr, error) {
@@ -80,24 +96,12 @@ func known(node ast.Expr) error {
 		if call, _, args := looks(n); call != nil && (len(args) == 2 || len(args) == 1 && call.Fun.(*ast.Ident).Name == "count") {
 			return errors.Join(known(args[0]), known(args[len(args)-1]))
 		}
-		name, ok := n.Fun.(*ast.Ident)
-		if ok && name.Name == either && len(n.Args) == 3 {
-			return errors.Join(known(n.Args[0]), known(n.Args[1]), known(n.Args[2]))
-		}
-		if ok && len(n.Args) == 1 && results.Say[name.Name] != nil {
-			return known(n.Args[0])
-		}
-		if ok && name.Name == fixed && len(n.Args) == 2 {
-			return errors.Join(known(n.Args[0]), known(n.Args[1]))
-		}
-		if ok && (name.Name == calc || name.Name == numberOf) && len(n.Args) == 1 {
-			return known(n.Args[0])
-		}
-		if !ok || functions[name.Name] == nil {
+		name, _ := n.Fun.(*ast.Ident)
+		if name == nil || takes(name.Name) == 0 {
 			break
 		}
-		if len(n.Args) != arity[name.Name] {
-			return fmt.Errorf("%s takes %d values", name.Name, arity[name.Name])
+		if want := takes(name.Name); len(n.Args) != want {
+			return fmt.Errorf("%s takes %d values", name.Name, want)
 		}
 		for _, a := range n.Args {
 			if err := known(a); err != nil {
@@ -249,19 +253,11 @@ func call(n *ast.CallExpr, s scope) (any, error) {
 		}
 		values = append(values, f)
 	}
-	if name == fixed {
-		return results.Fixed(int(values[0]), values[1]), nil
-	}
 	if say := results.Say[name]; say != nil {
 		return say(values[0]), nil
 	}
-	return functions[name](values...), nil
+	return functions[name].of(values...), nil
 }
-
-// calc is the value of an expression that stands in a cell, numberOf that of a number, and
-// either the second of its values where the first holds, else the third. fixed is the text of a
-// number with so many digits behind the point; formats of numbers make texts, too.
-const calc, numberOf, either, fixed = "calc", "number", "either", "fixed"
 
 func read(name string, from ast.Expr, s scope) (any, error) {
 	v, err := eval(from, s)

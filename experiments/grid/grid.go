@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,27 +167,15 @@ func (g *grid) checkValues(a form.Axis) error {
 	switch {
 	case a.Name == recordsAxis, values == "" && !a.Fixed: // what it is then follows from other axes
 		return nil
-	}
-	switch a.Name {
-	case planAxis: // relative to the experiment's file
-		for _, name := range strings.Split(values, ",") {
+	case a.Name == planAxis: // relative to the experiment's file
+		for name := range strings.SplitSeq(values, ",") {
 			if _, err := g.plan(name); err != nil {
 				return err
 			}
 		}
 		return nil
-	case sitesAxis:
-		var n []int
-		return sitesField(&n, "").Set(values)
-	case calibrationAxis:
-		var machines []experiments.Machine
-		return experiments.Machines(&machines, "").Set(values)
-	case limitAxis:
-		var n int
-		return limitField(&n, "").Set(values)
 	}
-	_, err := experiments.Sets(g.axes.Named(a.Name), values)
-	return err
+	return g.field(&Config{}, a.Name, "", new(string)).Set(values)
 }
 
 // fields are the flags: those of axes that are not fixed, and those of More.
@@ -202,12 +191,10 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 		if _, rest, some := strings.Cut(a.Values, keep); some {
 			preset = rest
 		}
-		if a.Fixed {
+		switch {
+		case a.Fixed:
 			*c.Values[a.Name] = a.Values
-			continue
-		}
-		switch a.Name {
-		case recordsAxis:
+		case a.Name == recordsAxis:
 			summary := cmp.Or(preset, "those of the instruction sets' own kernels")
 			if len(preset) > 100 {
 				summary = "those of real kernels, and generated ones"
@@ -216,14 +203,8 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 				"repeatable (default: "+summary+")"),
 				choice.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
 			*c.Values[a.Name] = preset
-		case sitesAxis:
-			out = append(out, sitesField(&c.Sites, preset))
-		case calibrationAxis:
-			out = append(out, experiments.Machines(&c.Machines, preset))
-		case limitAxis:
-			out = append(out, limitField(&c.Limit, preset))
 		default:
-			out = append(out, experiments.Axis(g.axes.Named(a.Name), preset, c.Values[a.Name]))
+			out = append(out, g.field(c, a.Name, preset, c.Values[a.Name]))
 		}
 	}
 	if g.more.Fields != nil {
@@ -232,15 +213,20 @@ func (g *grid) fields(c *Config) (out []*choice.Field) {
 	return out
 }
 
-func sitesField(to *[]int, preset string) *choice.Field {
-	return choice.Counts(to, sitesAxis, preset, "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
-}
-
-func limitField(to *int, preset string) *choice.Field {
-	f := choice.Count(to, limitAxis, 0, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed",
-		0, int(^uint(0)>>1))
-	f.Default = preset
-	return f
+// field is the flag of an axis, whose text goes to a variable where the Config has no place for its values.
+func (g *grid) field(c *Config, name, preset string, to *string) *choice.Field {
+	switch name {
+	case sitesAxis:
+		return choice.Counts(&c.Sites, name, preset, "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
+	case calibrationAxis:
+		return experiments.Machines(&c.Machines, preset)
+	case limitAxis:
+		f := choice.Count(&c.Limit, name, 0, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed",
+			0, math.MaxInt)
+		f.Default = preset
+		return f
+	}
+	return experiments.Axis(g.axes.Named(name), preset, to)
 }
 
 // measure makes the rows.

@@ -13,7 +13,6 @@ import (
 	"math"
 	"strings"
 
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/fit"

@@ -5,6 +5,7 @@
 package uprobes
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -65,8 +66,7 @@ type row struct {
 	Processes int
 	Does      uprobes.Behaviour
 	uprobes.Cost
-	FirstRead, DisableRead *published.UprobeReading // what was measured; nil where nothing was
-	first                  bool                     // row of the release and instruction
+	first bool // row of the release and instruction
 }
 
 // One is what one site and one process send.
@@ -99,8 +99,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	err = experiments.Each(ctx, s, cells, func(r *row) (*row, error) { return r, r.predict(readings) })
-	return s, err
+	err = experiments.Each(ctx, s, cells, func(r *row) (*row, error) { return r, r.predict() })
+	return s, cmp.Or(err, experiments.Beside(s, "published", readings))
 }
 
 // cells are the rows to be, with nothing predicted.
@@ -134,18 +134,9 @@ func (c *Config) cells() (out []*row, err error) {
 	return out, nil
 }
 
-// predict works a row out, and finds what was measured of it.
-func (r *row) predict(readings []published.UprobeReading) (err error) {
-	if r.Does, err = uprobes.Of(r.Release, r.Insn); err != nil {
-		return err
-	}
+// predict works a row out.
+func (r *row) predict() (err error) {
+	r.Does, err = uprobes.Of(r.Release, r.Insn)
 	r.Cost = r.Does.Cost(r.Sites, r.Processes)
-	of := map[string]**published.UprobeReading{published.FirstHit: &r.FirstRead, published.Disable: &r.DisableRead}
-	for _, m := range readings {
-		if to := of[m.Phase]; to != nil && m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) &&
-			m.Processes == int64(r.Processes) {
-			*to = &m
-		}
-	}
-	return nil
+	return err
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipiburst asks how many interrupts switching the function tracer costs
-// each CPU, with vectors of fixed size, with one that grows, and with one batch
-// for everything, and takes the measurements of 2019 apart.
-package ipiburst
+package batches
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"io"
 
@@ -20,19 +16,18 @@ import (
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-//go:embed ipi-burst.experiment
-var text string
+// IPIBurst asks how many interrupts switching the function tracer costs each CPU, with vectors of fixed size, with one
+// that grows, and with one batch for everything, and takes the measurements of 2019 apart.
+var IPIBurst = grid.Must("ipi-burst.experiment", text("ipi-burst.experiment"), grid.More{
+	Fields: func(c *grid.Config) []*choice.Field {
+		return []*choice.Field{choice.File(&c.Own, "published",
+			"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")}
+	},
+	Prepare: measured2019, Compute: takenApart,
+})
 
-// Experiment is the question.
-var Experiment = grid.Must("ipi-burst.experiment", text, grid.More{Fields: fields, Prepare: prepare, Compute: compute})
-
-func fields(c *grid.Config) []*choice.Field {
-	return []*choice.Field{choice.File(&c.Own, "published",
-		"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")}
-}
-
-// prepare takes the published measurements apart before anything is counted: counters that cannot be cost nothing.
-func prepare(_ context.Context, c *grid.Config) (any, error) {
+// measured2019 takes the published measurements apart before anything is counted: counters that cannot be cost nothing.
+func measured2019(_ context.Context, c *grid.Config) (any, error) {
 	counts, err := published.Interrupts.Read(c.Own)
 	if err != nil {
 		return nil, err
@@ -41,11 +36,11 @@ func prepare(_ context.Context, c *grid.Config) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return split(readings)
+	return apart(readings)
 }
 
-// compute puts them beside what was counted.
-func compute(r *grid.Report) error {
+// takenApart puts them beside what was counted.
+func takenApart(r *grid.Report) error {
 	all := r.More.([]*measurement)
 	r.Document(results.Document{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, all) }})
 	return experiments.Beside(r.Study, "split", all)
@@ -72,12 +67,12 @@ type measurement struct {
 // Source is where it was published.
 func (m *measurement) Source() string { return m.Counts[0].Source }
 
-// split works out of the counts what they can be made of. The old scheme takes
+// apart works out of the counts what they can be made of. The old scheme takes
 // three rounds for all records, so that the rest is known exactly. The batched
 // kernel does the same things beside the records but for what it needs no more:
 // its rest is taken for at most the old one. Enabling and disabling change the
 // same functions, so that they have the same batches.
-func split(readings []*published.Reading) (out []*measurement, err error) {
+func apart(readings []*published.Reading) (out []*measurement, err error) {
 	old := map[string]int64{}
 	for _, r := range readings {
 		m := &measurement{Reading: r}

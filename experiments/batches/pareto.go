@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pareto asks which vector of patches to choose: the cheapest that keeps to
-// a budget of interrupts on isolated CPUs.
-package pareto
+package batches
 
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,19 +19,16 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config says what can be chosen, on which machines, for which budgets: the flags of
+// budgets says what can be chosen, on which machines, for which budgets: the flags of
 // pareto.experiment.
-type Config struct {
+type budgets struct {
 	modelled.Setting
 	Budgets []float64
 	Measure string
 }
 
-//go:embed pareto.experiment
-var declared string
-
-// Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+// Pareto asks which vector of patches to choose: the cheapest that keeps to a budget of interrupts on isolated CPUs.
+var Pareto = (&experiments.Spec[budgets, *budgetRow]{Form: text("pareto.experiment"), Measure: underBudgets}).Experiment()
 
 // The protocols that queue in a vector.
 const (
@@ -42,21 +36,21 @@ const (
 	withDeferral   = "breakpoint-lazy"
 )
 
-// row is a budget on one machine.
-type row struct {
+// budgetRow is a budget on one machine.
+type budgetRow struct {
 	Machine experiments.Machine
 	CPUs    string // by role
 	Budget  float64
 	measure string
-	Middle  bool    // of the budgets
-	Choice  *choice // nil: none keeps to it
-	Nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
+	Middle  bool   // of the budgets
+	Choice  *offer // nil: none keeps to it
+	Nearest *offer // of those that are cheaper and do not, the one that takes least; nil if there is none
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
+func underBudgets(ctx context.Context, s *experiments.Study[budgets, *budgetRow]) (any, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Budgets)
-	var all []*choice
+	var all []*offer
 	err := func() error {
 		for _, m := range c.Machines {
 			choices, err := c.choices(ctx, s.Lab, m)
@@ -82,22 +76,21 @@ const (
 	burst = "burst" // the most in one millisecond
 )
 
-// choice is one thing to choose, with what came of it.
-type choice struct {
+// offer is one thing to choose, with what came of it.
+type offer struct {
 	modelled.Update
 	Machine   experiments.Machine
 	Taken     float64 // see takes
 	Standing  float64 // what each entry into the kernel takes longer, in nanoseconds
 	Low, High float64 // how far that may be off
-	Right     bool    // for some budget, from what it takes on
-	Upto      float64 // to what the next cheaper right one takes; 0 where there is none
-	End       bool    // it is the cheapest right one once more, right of all others
+	Rank      int     // among those of the machine, the cheapest first
+	End       bool    // it is the cheapest one once more, right of all others
 }
 
 // takes is how many interrupts a millisecond take an isolated CPU out of user space,
 // of the one that takes most. None does where all rounds leave out CPUs there: those
 // that find it in the kernel, where it is for another reason, do not count.
-func (c *choice) takes(measure string) float64 {
+func (c *offer) takes(measure string) float64 {
 	switch {
 	case c.Lazy > 0 && c.Lazy == c.Rounds:
 		return 0
@@ -108,13 +101,13 @@ func (c *choice) takes(measure string) float64 {
 }
 
 // Milliseconds is the update's time with its range, as people read it.
-func (c *choice) Milliseconds() string {
+func (c *offer) Milliseconds() string {
 	s := c.Modelled.Ranges().Update.Scaled(1e-6)
 	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
 }
 
 // Named is the choice with the unit of its size.
-func (c *choice) Named() string {
+func (c *offer) Named() string {
 	if !c.Buffered {
 		return c.String()
 	}
@@ -122,10 +115,10 @@ func (c *choice) Named() string {
 }
 
 // CPUs are the machine's, by role.
-func (c *choice) CPUs() string { return cpus.FormatRoles(c.Roles) }
+func (c *offer) CPUs() string { return cpus.FormatRoles(c.Roles) }
 
 // String names it for people.
-func (c *choice) String() string {
+func (c *offer) String() string {
 	switch {
 	case !c.Buffered:
 		return "native, no vector"
@@ -140,8 +133,8 @@ func (c *choice) String() string {
 // bytes, because a vector that fills one is what Linux has always had, and nobody
 // saves half of one for a longer update. Deferral without a cost is dearer than
 // none, since it is not there.
-func compare(a, b *choice) int {
-	lazy := func(c *choice) int {
+func compare(a, b *offer) int {
+	lazy := func(c *offer) int {
 		if c.Protocol == withDeferral {
 			return 1
 		}
@@ -154,7 +147,7 @@ func compare(a, b *choice) int {
 }
 
 // choices goes through all there is to choose on one machine.
-func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*choice, err error) {
+func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*offer, err error) {
 	c, err := s.Engine(ctx, lab, m)
 	if err != nil {
 		return nil, err
@@ -183,25 +176,20 @@ func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments
 	return rank(out), nil
 }
 
-// rank orders choices of one machine, and says which are right for some budget: those that take less than all that are
-// cheaper. Those that were only counted are at the end.
-func rank(all []*choice) []*choice {
-	out := experiments.Where(all, func(c *choice) bool { return c.Modelled != nil })
+// rank orders choices of one machine. Those that were only counted are at the end.
+func rank(all []*offer) []*offer {
+	out := experiments.Where(all, func(c *offer) bool { return c.Modelled != nil })
 	slices.SortStableFunc(out, compare)
+	out = append(out, experiments.Where(all, func(c *offer) bool { return c.Modelled == nil })...)
 	for i, c := range out {
-		c.Right = true
-		for _, cheaper := range out[:i] {
-			if cheaper.Right {
-				c.Right, c.Upto = c.Taken < cheaper.Taken, cheaper.Taken
-			}
-		}
+		c.Rank = i
 	}
-	return append(out, experiments.Where(all, func(c *choice) bool { return c.Modelled == nil })...)
+	return out
 }
 
 // try runs one of them.
-func (s *Config) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*choice, error) {
-	one := &choice{}
+func (s *budgets) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*offer, error) {
+	one := &offer{}
 	var err error
 	if one.Update, err = modelled.Enable(ctx, lab, c, s.Limit); err != nil || one.Modelled == nil {
 		return one, err
@@ -219,9 +207,9 @@ func (s *Config) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*c
 }
 
 // rows picks for each budget, of the choices of one machine.
-func rows(choices []*choice, budgets []float64) (out []*row) {
+func rows(choices []*offer, budgets []float64) (out []*budgetRow) {
 	for _, budget := range budgets {
-		r := &row{Machine: choices[0].Machine, CPUs: choices[0].CPUs(), Budget: budget}
+		r := &budgetRow{Machine: choices[0].Machine, CPUs: choices[0].CPUs(), Budget: budget}
 		for _, c := range choices {
 			if c.Modelled == nil {
 				continue
@@ -240,16 +228,15 @@ func rows(choices []*choice, budgets []float64) (out []*row) {
 }
 
 // withEnds adds what the cheapest choice of each machine is right for beyond all others.
-func withEnds(all []*choice) (out []*choice) {
+func withEnds(all []*offer) (out []*offer) {
+	cheapest := experiments.Where(all, func(c *offer) bool { return c.Rank == 0 && c.Modelled != nil })
 	most := 1.0
-	for _, c := range all {
-		if c.Right {
-			most = max(most, c.Taken)
-		}
+	for _, c := range cheapest {
+		most = max(most, c.Taken)
 	}
 	for _, c := range all {
 		out = append(out, c)
-		if c.Right && c.Upto == 0 {
+		if slices.Contains(cheapest, c) {
 			end := *c
 			end.Taken, end.End = 1.5*most, true
 			out = append(out, &end)

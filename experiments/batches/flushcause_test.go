@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package flushcause
+package batches
 
 import (
 	"fmt"
@@ -8,13 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/records"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // walk cuts a list of addresses by the kernel's rules, as tp_order_fail and
 // text_poke_flush have them, one address after the other.
@@ -31,16 +27,16 @@ func walk(addrs []records.Addr, slots int) (full, order int) {
 	return full, order
 }
 
-// TestCounts holds every row against walking the addresses one by one, and
+// TestFlushCauseCounts holds every row against walking the addresses one by one, and
 // against formulas: sorted, nothing but the size closes batches; descending,
 // every record is a batch.
-func TestCounts(t *testing.T) {
+func TestFlushCauseCounts(t *testing.T) {
 	sources := []string{"x86_64-6.12-modules", "gen:n=5000,groups=40,order=grouped,modules=0.2", "gen:n=3000,order=random"}
 	args := []string{"--buffer", "7,128,170,256,dynamic"}
 	for _, s := range sources {
 		args = append(args, "--records", s)
 	}
-	r := trial.Must(t, Experiment, args...)
+	r := trial.Must(t, FlushCause, args...)
 	if want := len(sources) * 4 * 5; len(r.Table.Rows) != want {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), want)
 	}
@@ -86,9 +82,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
-	r := trial.Must(t, Experiment)
-	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+func TestFlushCauseReport(t *testing.T) {
+	r := trial.Must(t, FlushCause)
+	trial.Golden(t, "flush-cause.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	// The mail of 2019 counts flushes of a full vector of 170 slots.
 	if !strings.Contains(string(r.Document(t, "report.md")),
@@ -98,26 +94,26 @@ func TestReport(t *testing.T) {
 	if svg := string(r.Document(t, "flush-cause.svg")); !strings.Contains(svg, ">66,498<") {
 		t.Error("the picture lacks a bar's label")
 	}
-	sorted := trial.Must(t, Experiment, "--records", "gen:n=100,order=sorted")
+	sorted := trial.Must(t, FlushCause, "--records", "gen:n=100,order=sorted")
 	if want := "As they stand, these tables cost no round more than sorted ones"; sorted.Headline != want {
 		t.Errorf("%q", sorted.Headline)
 	}
 }
 
-func TestWrong(t *testing.T) {
+func TestFlushCauseWrong(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"--records=gen:n=-1", `gen:n=-1: n "-1": not a number from`},
 		{"--buffer=0", "want a number of slots from 1 to 1073741824, or dynamic"},
 		{"--buffer=dynamc", "did you mean dynamic"},
 		{"--cpus=isolated=2", "at least one CPU must be busy"},
 	} {
-		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, FlushCause, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
 }
 
-// TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) {
-	trial.CutShort(t, Experiment)
+// TestFlushCauseNothing: what was cut short before the first row says so.
+func TestFlushCauseNothing(t *testing.T) {
+	trial.CutShort(t, FlushCause)
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package buffersize
+package batches
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/bits"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/experiments/form"
@@ -19,17 +17,13 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
-var long = flag.Bool("long", false, "run slow tests")
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // few is the experiment with so few records that it is quick.
-var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
+var fewBufferSize = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
 
-// TestCounts holds rounds and memory against formulas, and times against the
+// TestBufferSizeCounts holds rounds and memory against formulas, and times against the
 // plan's parts added up.
-func TestCounts(t *testing.T) {
-	r := trial.Must(t, Experiment, few...)
+func TestBufferSizeCounts(t *testing.T) {
+	r := trial.Must(t, BufferSize, fewBufferSize...)
 	const n, sizes = 2000, 12
 	if len(r.Table.Rows) != 2*sizes {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), 2*sizes)
@@ -63,7 +57,7 @@ func TestCounts(t *testing.T) {
 		}
 		checkTrap(t, r, i, slots)
 	}
-	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	trial.Golden(t, "buffer-size.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-front", "-stolen", "-burst", "-crossover"} {
 		if svg := string(r.Document(t, "buffer-size"+picture+".svg")); !strings.Contains(svg, "jump-label-24") ||
 			!strings.Contains(svg, "odelled") {
@@ -72,10 +66,10 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestFormulas: the plan's parts are those of each instruction set; with nothing
+// TestBufferSizeFormulas: the plan's parts are those of each instruction set; with nothing
 // random they would add up exactly.
-func TestFormulas(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4",
+func TestBufferSizeFormulas(t *testing.T) {
+	r := trial.Must(t, BufferSize, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4",
 		"--buffer", "1,16,dynamic", "--calls", "0")
 	for i := range r.Table.Rows {
 		update, formula := r.Number(t, i, "update_ns"), r.Number(t, i, "update_formula_ns")
@@ -107,8 +101,8 @@ func checkTrap(t *testing.T, r *trial.Result, i, slots int) {
 	}
 }
 
-// TestFit: what two parts are made of is found again from times alone; one size says nothing.
-func TestFit(t *testing.T) {
+// TestBufferSizeFit: what two parts are made of is found again from times alone; one size says nothing.
+func TestBufferSizeFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := split{rapid.Float64Range(10, 1e4).Draw(t, "site"), rapid.Float64Range(1e3, 1e7).Draw(t, "batch")}
 		sites := 70 * rapid.IntRange(1, 10_000).Draw(t, "slots")
@@ -130,10 +124,10 @@ func fake(patches, batches int, update float64) form.Row {
 	return form.Row{"patches": int64(patches), "flushes": int64(batches), "update_ns": int64(math.Round(update))}
 }
 
-// TestFront: nothing dominates what is on a front, and what is off it is dominated
+// TestBufferSizeFront: nothing dominates what is on a front, and what is off it is dominated
 // by what it names, which is on it.
-func TestFront(t *testing.T) {
-	r := trial.Must(t, Experiment, append(few, "--buffer", "1,2,16,64,127,128,130,170,256,511,512,1024,1700,2000,4096,dynamic")...)
+func TestBufferSizeFront(t *testing.T) {
+	r := trial.Must(t, BufferSize, append(fewBufferSize, "--buffer", "1,2,16,64,127,128,130,170,256,511,512,1024,1700,2000,4096,dynamic")...)
 	off := 0
 	for column, costs := range map[string][]string{
 		"dominated_by":        {"ipis_per_cpu", "exposure_ns", "buffer_bytes"},
@@ -176,9 +170,9 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// TestNotTimed: what would take too many interrupts is counted all the same.
-func TestNotTimed(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4",
+// TestBufferSizeNotTimed: what would take too many interrupts is counted all the same.
+func TestBufferSizeNotTimed(t *testing.T) {
+	r := trial.Must(t, BufferSize, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4",
 		"--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
 	if r.Cell(t, 0, "rounds") != "1500" || r.Cell(t, 0, "update_ns") != "" || r.Cell(t, 0, "dominated_by") != "" ||
 		r.Cell(t, 0, "update_formula_ns") == "" {
@@ -194,17 +188,17 @@ func TestNotTimed(t *testing.T) {
 	}
 }
 
-// TestFigure: the picture that docs show is what comes out with the defaults.
-func TestFigure(t *testing.T) {
+// TestBufferSizeFigure: the picture that docs show is what comes out with the defaults.
+func TestBufferSizeFigure(t *testing.T) {
 	if !*long {
 		t.Skip("slow: -long runs it")
 	}
-	trial.Must(t, Experiment).Figure(t)
+	trial.Must(t, BufferSize).Figure(t)
 }
 
-func TestCut(t *testing.T) { trial.CutShort(t, Experiment, few...) }
+func TestBufferSizeCut(t *testing.T) { trial.CutShort(t, BufferSize, fewBufferSize...) }
 
-func TestWrong(t *testing.T) {
+func TestBufferSizeWrong(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"--calibration=nosuch", `calibration "nosuch": no such file`},
 		{"--calibration=vm-2@0", "vm-2@0: want 1 to 8192 CPUs behind the @"},
@@ -213,7 +207,7 @@ func TestWrong(t *testing.T) {
 		{"--calls=NaN", "want a number a second, from 0"},
 		{"--records=arm64-6.12", "records arm64-6.12 are of arm64, not of x86_64"},
 	} {
-		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, BufferSize, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], fmt.Sprint(r.Err), tt[1])
 		}
 	}

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package jumplabel
+package batches
 
 import (
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -21,17 +19,13 @@ import (
 	"github.com/textpoke/textpoke/kernels/published"
 )
 
-var long = flag.Bool("long", false, "run slow tests")
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // few is the experiment with so few switches that it is quick.
-var few = []string{"--entries", "1,4,56,256", "--repeat", "20"}
+var fewJumpLabel = []string{"--entries", "1,4,56,256", "--repeat", "20"}
 
-// TestRows: rounds are those of the series, exactly; times are near what its machine
+// TestJumpLabelRows: rounds are those of the series, exactly; times are near what its machine
 // took; and what was fitted is marked.
-func TestRows(t *testing.T) {
-	r := trial.Must(t, Experiment, few...)
+func TestJumpLabelRows(t *testing.T) {
+	r := trial.Must(t, JumpLabel, fewJumpLabel...)
 	want := []struct{ entries, way, rounds, published, basis string }{
 		{"1", "one by one", "3", "", "prediction"}, {"1", "batched", "3", "", "prediction"},
 		{"4", "one by one", "12", "12", "prediction"}, {"4", "batched", "3", "", "prediction"},
@@ -63,7 +57,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%v: off by %s %%", w, cell("error_percent"))
 		}
 	}
-	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	trial.Golden(t, "jump-label.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-handler"} {
 		if svg := string(r.Document(t, "jump-label"+picture+".svg")); !strings.Contains(svg, ">published<") {
 			t.Errorf("%q lacks what was published", picture)
@@ -71,17 +65,17 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestPairs holds every published figure against the range of the model.
-func TestPairs(t *testing.T) {
-	pairs := trial.Must(t, Experiment, "--entries=56", "--calibration", "jump-label-24", "--repeat=20").Figures
+// TestJumpLabelPairs holds every published figure against the range of the model.
+func TestJumpLabelPairs(t *testing.T) {
+	pairs := trial.Must(t, JumpLabel, "--entries=56", "--calibration", "jump-label-24", "--repeat=20").Figures
 	trial.Pairs(t, "sched_schedstats", pairs)
 	trial.Pairs(t, "breakpoints run into", pairs)
 }
 
-// TestTimeline: the published key's first switch is there both ways, 168 rounds and 3
+// TestJumpLabelTimeline: the published key's first switch is there both ways, 168 rounds and 3
 // with an arrow to each of the other 23 CPUs; keys that nobody published are not.
-func TestTimeline(t *testing.T) {
-	r := trial.Must(t, Experiment, "--entries", "4,56", "--repeat", "2")
+func TestJumpLabelTimeline(t *testing.T) {
+	r := trial.Must(t, JumpLabel, "--entries", "4,56", "--repeat", "2")
 	f, err := readtrace.Read(r.Document(t, "jump-label"+".pftrace"))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +89,7 @@ func TestTimeline(t *testing.T) {
 	if want := (168 + 3) * 23; arrows != want {
 		t.Errorf("%d arrows, want %d", arrows, want)
 	}
-	for _, d := range trial.Must(t, Experiment, "--entries", "4", "--repeat", "2").Documents {
+	for _, d := range trial.Must(t, JumpLabel, "--entries", "4", "--repeat", "2").Documents {
 		if d.Name == "jump-label"+".pftrace" {
 			t.Errorf("%s of no published key", d.Name)
 		}
@@ -104,7 +98,7 @@ func TestTimeline(t *testing.T) {
 
 // fitOf is what the form makes of the published pair.
 func fitOf(t interface{ Fatal(args ...any) }, p pairOf) map[string]float64 {
-	f, err := experiments.ParseForm("jump-label.experiment", []byte(declared))
+	f, err := experiments.ParseForm("jump-label.experiment", []byte(text("jump-label.experiment")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +117,9 @@ func fitOf(t interface{ Fatal(args ...any) }, p pairOf) map[string]float64 {
 	return out
 }
 
-// TestFit: the two published times give a round of 337 us and 6.9 us an entry, and
+// TestJumpLabelFit: the two published times give a round of 337 us and 6.9 us an entry, and
 // the handler 23.2 ns a level.
-func TestFit(t *testing.T) {
+func TestJumpLabelFit(t *testing.T) {
 	_, p, err := read("")
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +143,7 @@ func TestFit(t *testing.T) {
 	mean := float64(1*1+2*2+4*3+8*4+16*5+25*6) / 56
 	near("comparisons", stepsOf(56).Mean, mean, 1e-12)
 	near("comparison", f["mean_ns"], 135/(mean-1), 1e-9)
-	r := trial.Must(t, Experiment, "--entries", "1,56", "--repeat", "1")
+	r := trial.Must(t, JumpLabel, "--entries", "1,56", "--repeat", "1")
 	for i, line := range strings.Split(strings.TrimSpace(string(r.Document(t, "handlers.csv"))), "\n")[1:] {
 		for _, cell := range strings.Split(line, ",")[4:8] {
 			got, err := strconv.ParseFloat(cell, 64)
@@ -161,8 +155,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestSolve: whatever made two times is found again.
-func TestSolve(t *testing.T) {
+// TestJumpLabelSolve: whatever made two times is found again.
+func TestJumpLabelSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		round, entry := rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")
 		n := rapid.IntRange(2, 500).Draw(t, "entries")
@@ -182,9 +176,9 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// TestMachines: on another machine nothing was fitted, and no time is the published.
-func TestMachines(t *testing.T) {
-	r := trial.Must(t, Experiment, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
+// TestJumpLabelMachines: on another machine nothing was fitted, and no time is the published.
+func TestJumpLabelMachines(t *testing.T) {
+	r := trial.Must(t, JumpLabel, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
 	for i := range 2 {
 		if r.Cell(t, i, "basis") != "prediction" || r.Cell(t, i, "traps") != "0" || r.Cell(t, i, "update_low_ns") != r.Cell(t,
 			i, "update_ns") {
@@ -193,13 +187,13 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// TestDiffer: a row whose rounds are not the formula's makes the answer no.
-func TestDiffer(t *testing.T) {
-	f, err := experiments.ParseForm("jump-label.experiment", []byte(declared))
+// TestJumpLabelDiffer: a row whose rounds are not the formula's makes the answer no.
+func TestJumpLabelDiffer(t *testing.T) {
+	f, err := experiments.ParseForm("jump-label.experiment", []byte(text("jump-label.experiment")))
 	if err != nil || len(f.Must) != 1 {
 		t.Fatal(err)
 	}
-	want := (&row{way: ways[0], Entries: 4}).WantRounds()
+	want := (&keyRow{way: ways[0], Entries: 4}).WantRounds()
 	for rounds, right := range map[int]bool{11: false, 12: true} {
 		if ok, err := f.Must[0].Holds.Holds(form.Row{"rounds": rounds, "want_rounds": want}); ok != right || err != nil {
 			t.Errorf("%d rounds, want %d: %v, %v", rounds, want, ok, err)
@@ -207,17 +201,17 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-// TestFigure: the picture that docs show is what comes out with the defaults.
-func TestFigure(t *testing.T) {
+// TestJumpLabelFigure: the picture that docs show is what comes out with the defaults.
+func TestJumpLabelFigure(t *testing.T) {
 	if !*long {
 		t.Skip("slow: -long runs it")
 	}
-	trial.Must(t, Experiment).Figure(t)
+	trial.Must(t, JumpLabel).Figure(t)
 }
 
-func TestCut(t *testing.T) { trial.CutShort(t, Experiment, few...) }
+func TestJumpLabelCut(t *testing.T) { trial.CutShort(t, JumpLabel, fewJumpLabel...) }
 
-func TestWrong(t *testing.T) {
+func TestJumpLabelWrong(t *testing.T) {
 	header := "measurement,entries,rounds,update_ms,int3_handler_ns,machine,source\n"
 	file := filepath.Join(t.TempDir(), "published.csv")
 	if err := os.WriteFile(file, []byte(header+"one,56,168,57,45,,mail\n"), 0o666); err != nil {
@@ -229,7 +223,7 @@ func TestWrong(t *testing.T) {
 		{"--published=" + file, "want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch"},
 		{"--published=nosuch", "no such file"},
 	} {
-		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, JumpLabel, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eraladder
+package batches
 
 import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/textpoke/textpoke/experiments/grid"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestLadder holds the compiled plans against what is written down of each era:
+// TestEraLadderLadder holds the compiled plans against what is written down of each era:
 // rounds for 1, 256 and 45,000 sites, and standstills.
-func TestLadder(t *testing.T) {
+func TestEraLadderLadder(t *testing.T) {
 	want := []struct {
 		era    string
 		rounds [3]string
@@ -43,7 +39,7 @@ func TestLadder(t *testing.T) {
 		{"riscv64 jump label 6.10-6.10", [3]string{"0", "0", "0"}, "0"},
 		{"riscv64 jump label 6.11-", [3]string{"1", "1", "1"}, "0"},
 	}
-	r := trial.Must(t, Experiment)
+	r := trial.Must(t, EraLadder)
 	if len(r.Table.Rows) != 3*len(want) {
 		t.Fatalf("%d rows, want %d eras with 3 numbers of sites", len(r.Table.Rows), len(want))
 	}
@@ -65,37 +61,37 @@ func TestLadder(t *testing.T) {
 			t.Errorf("%s: basis %q, source %q", w.era, cell("basis"), cell("source"))
 		}
 	}
-	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	trial.Golden(t, "era-ladder.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	if svg := string(r.Document(t, "era-ladder.svg")); !strings.Contains(svg, ">135,000<") {
 		t.Error("the picture lacks a bar's label")
 	}
 }
 
-// TestDiffer: a count that is not the formula's is the answer no.
-func TestDiffer(t *testing.T) {
+// TestEraLadderDiffer: a count that is not the formula's is the answer no.
+func TestEraLadderDiffer(t *testing.T) {
 	const era, line = "x86_64 ftrace 3.5 to 5.5: 3 rounds and 0 stops for 10 sites, not ", "breakpoint-global,,3,0,"
 	for to, want := range map[string]string{"breakpoint-global,,4,0,": "4 and 0", "breakpoint-global,,3,1,": "3 and 1"} {
-		other := grid.Must("other", strings.Replace(text, line, to, 1), grid.More{Open: open})
+		other := grid.Must("other", strings.Replace(text("era-ladder.experiment"), line, to, 1), grid.More{Open: open})
 		if r := trial.Run(t, other, "--sites", "10", "--arch", "x86_64"); r.Err != nil || r.No == nil || r.No.Error() != era+want {
 			t.Errorf("%v, %+v", r.Err, r.Answer)
 		}
 	}
 }
 
-func TestFlags(t *testing.T) {
-	r := trial.Must(t, Experiment, "--arch", "arm64", "--sites", "7", "--cpus", "2")
+func TestEraLadderFlags(t *testing.T) {
+	r := trial.Must(t, EraLadder, "--arch", "arm64", "--sites", "7", "--cpus", "2")
 	if len(r.Table.Rows) != 5 || r.Cell(t, 4, "ipis_per_cpu") != "1" {
 		t.Errorf("%v", r.Table.Rows)
 	}
 	for _, tt := range [][2]string{{"--sites=0", "want whole numbers from 1"}, {"--arch=amr64", "did you mean arm64"}} {
-		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, EraLadder, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
 }
 
-// TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) {
-	trial.CutShort(t, Experiment)
+// TestEraLadderNothing: what was cut short before the first row says so.
+func TestEraLadderNothing(t *testing.T) {
+	trial.CutShort(t, EraLadder)
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package buffersize asks whether a bigger vector of patches is better, and for
-// whom: rounds, time of the update, breakpoints, traps, stolen time and memory.
-package buffersize
+package batches
 
 import (
 	"cmp"
-	_ "embed"
 	"sort"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -19,11 +16,9 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-//go:embed buffer-size.experiment
-var text string
-
-// Experiment is the question.
-var Experiment = grid.Must("buffer-size.experiment", text, grid.More{Facts: facts, Compute: compute})
+// BufferSize asks whether a bigger vector of patches is better, and for whom: rounds, time of the update, breakpoints,
+// traps, stolen time and memory.
+var BufferSize = grid.Must("buffer-size.experiment", text("buffer-size.experiment"), grid.More{Facts: facts, Compute: crossovers})
 
 // facts are the two parts of an update, and what one store takes.
 var facts = results.Columns[*grid.Measured]{
@@ -110,8 +105,8 @@ type point struct {
 	Own   bool // as the row's updates have it
 }
 
-// compute finds the crossovers of each machine: a line over all numbers of CPUs, and its own.
-func compute(r *grid.Report) error {
+// crossovers finds the crossovers of each machine: a line over all numbers of CPUs, and its own.
+func crossovers(r *grid.Report) error {
 	var machines []machine
 	var points []point
 	for _, m := range r.Config.Machines {

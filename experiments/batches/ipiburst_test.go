@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ipiburst
+package batches
 
 import (
 	"os"
@@ -9,19 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestBurst holds the rounds against the formulas: 3 ceil(n / slots), 3 for
+// TestIPIBurstBurst holds the rounds against the formulas: 3 ceil(n / slots), 3 for
 // everything, 0 on arm64, n + 1 on riscv64.
-func TestBurst(t *testing.T) {
-	r := trial.Must(t, Experiment, "--cpus", "64")
+func TestIPIBurstBurst(t *testing.T) {
+	r := trial.Must(t, IPIBurst, "--cpus", "64")
 	want := map[string]string{
 		"x86_64-6.12 native 170": "756", "x86_64-6.12 native 256": "504", "x86_64-6.12 native " +
 			"dynamic": "3", "x86_64-6.12 breakpoint-global ": "3",
@@ -69,17 +65,17 @@ func splitPublished(t *testing.T, reversed bool) []*measurement {
 	if reversed {
 		slices.Reverse(readings)
 	}
-	all, err := split(readings)
+	all, err := apart(readings)
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%d measurements, %v", len(all), err)
 	}
 	return all
 }
 
-// TestSplit: three of the old scheme's rounds are for records. Every number of
+// TestIPIBurstSplit: three of the old scheme's rounds are for records. Every number of
 // batches is tried: 3 B rounds leave a rest that is not negative and not above
 // the old kernel's, in both directions, for B from 183 to 219.
-func TestSplit(t *testing.T) {
+func TestIPIBurstSplit(t *testing.T) {
 	all := splitPublished(t, false)
 	for i, want := range []struct{ rounds, rest int64 }{{120, 117}, {115, 112}} {
 		if m := all[i]; m.Rounds != want.rounds || m.Rest.Lo != want.rest || m.Rest.Hi != want.rest || m.Functions.Hi != 0 {
@@ -115,9 +111,9 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestInterruptsText: what is printed reads back as the published counters.
-func TestInterruptsText(t *testing.T) {
-	r := trial.Must(t, Experiment, "--arch", "arm64")
+// TestIPIBurstInterruptsText: what is printed reads back as the published counters.
+func TestIPIBurstInterruptsText(t *testing.T) {
+	r := trial.Must(t, IPIBurst, "--arch", "arm64")
 	text := string(r.Document(t, "interrupts.txt"))
 	trial.Golden(t, "interrupts.txt", []byte(text))
 	parts := strings.Split(strings.TrimSpace(text), "\n\n")
@@ -148,14 +144,14 @@ func TestInterruptsText(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
-	r := trial.Must(t, Experiment)
-	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+func TestIPIBurstReport(t *testing.T) {
+	r := trial.Must(t, IPIBurst)
+	trial.Golden(t, "ipi-burst.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
 
-// TestOthers: somebody else's counters, and those that cannot be.
-func TestOthers(t *testing.T) {
+// TestIPIBurstOthers: somebody else's counters, and those that cannot be.
+func TestIPIBurstOthers(t *testing.T) {
 	const header = "patching,action,cpu,before,after,delta,source\n"
 	file := filepath.Join(t.TempDir(), "counts.csv")
 	put := func(rows string) {
@@ -169,7 +165,7 @@ func TestOthers(t *testing.T) {
 			patching + "," + action + ",2,0," + n + "," + n + ",me\n"
 	}
 	put(three(published.Batched, "enable", "12"))
-	r := trial.Must(t, Experiment, "--arch", "arm64", "--published", file)
+	r := trial.Must(t, IPIBurst, "--arch", "arm64", "--published", file)
 	if got, want := string(r.Document(t,
 		"split.csv")), "text-poke-batched,enable,12,0,12,0,12,0,4,1,680\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("nothing is known of the rest:\n%s", got)
@@ -187,13 +183,13 @@ func TestOthers(t *testing.T) {
 			1): "no rounds explain these interrupts",
 	} {
 		put(rows)
-		if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, IPIBurst, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%q: %v, want %s", rows, r.Err, want)
 		}
 	}
 }
 
-// TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) {
-	trial.CutShort(t, Experiment)
+// TestIPIBurstNothing: what was cut short before the first row says so.
+func TestIPIBurstNothing(t *testing.T) {
+	trial.CutShort(t, IPIBurst)
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jumplabel asks what batching brought to jump labels: rounds and time of
-// switching a static key one entry after the other, and in one batch.
-package jumplabel
+package batches
 
 import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"io"
 	"math"
@@ -26,9 +23,9 @@ import (
 	"github.com/textpoke/textpoke/sim/timeline"
 )
 
-// Config says which keys are switched, on which machines.
+// keys says which keys are switched, on which machines.
 // Its fields are the flags of jump-label.experiment.
-type Config struct {
+type keys struct {
 	Entries   []int
 	Machines  []experiments.Machine // all CPUs busy
 	Calls     *float64
@@ -36,13 +33,9 @@ type Config struct {
 	Published string
 }
 
-//go:embed jump-label.experiment
-var declared string
-
-var spec = experiments.Spec[Config, *row]{Form: declared, Measure: measure}
-
-// Experiment is the question.
-var Experiment = spec.Experiment()
+// JumpLabel asks what batching brought to jump labels: rounds and time of switching a static key one entry after the
+// other, and in one batch.
+var JumpLabel = (&experiments.Spec[keys, *keyRow]{Form: text("jump-label.experiment"), Measure: switchKeys}).Experiment()
 
 // way is how a key is switched.
 type way struct {
@@ -60,8 +53,8 @@ var ways = []way{
 		func(int) int { return 1 }},
 }
 
-// row is a key that is switched in some way on a machine.
-type row struct {
+// keyRow is a key that is switched in some way on a machine.
+type keyRow struct {
 	way
 	Machine  experiments.Machine
 	Entries  int
@@ -77,10 +70,10 @@ type row struct {
 }
 
 // Modelled is that with its range, as headlines say it.
-func (r *row) Modelled() string { return experiments.Modelled(r.Spread) }
+func (r *keyRow) Modelled() string { return experiments.Modelled(r.Spread) }
 
 // WantRounds is what the formula says.
-func (r *row) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.Entries) }
+func (r *keyRow) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.Entries) }
 
 // sample is a mean with its 95 % interval: 1.96 standard errors.
 type sample struct{ Mean, Low, High float64 }
@@ -96,14 +89,14 @@ func sampleOf(values []float64) sample {
 
 // Handler is what the calibration makes of a search, in nanoseconds, without the
 // way into the handler and out of it.
-func (r *row) Handler() float64 { return r.handlerOf(&r.Machine.Costs) }
+func (r *keyRow) Handler() float64 { return r.handlerOf(&r.Machine.Costs) }
 
-func (r *row) handlerOf(c *calibration.Costs) float64 {
+func (r *keyRow) handlerOf(c *calibration.Costs) float64 {
 	return 2*c.Reference + c.Comparison*r.Vector.Mean()
 }
 
 // HandlerRange is how far that may be off.
-func (r *row) HandlerRange() calibration.Spread {
+func (r *keyRow) HandlerRange() calibration.Spread {
 	return r.Machine.Spreads(rangeSeed, calibration.Samples, 1, func(c *calibration.Costs, out []float64) {
 		out[0] = r.handlerOf(c)
 	})[0]
@@ -112,7 +105,7 @@ func (r *row) HandlerRange() calibration.Spread {
 // rangeSeed draws the ranges of numbers without an executed update.
 const rangeSeed = 1
 
-func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
+func switchKeys(ctx context.Context, s *experiments.Study[keys, *keyRow]) (any, error) {
 	a := &answer{Study: s}
 	a.timeline = timeline.New(&a.events, nil, timelineLimit)
 	defer func() { _ = a.timeline.Close() }() // memory takes everything
@@ -134,7 +127,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 			}
 		}
 	}
-	err = experiments.Each(ctx, s, points, func(p point) (*row, error) {
+	err = experiments.Each(ctx, s, points, func(p point) (*keyRow, error) {
 		return a.try(ctx, s.Lab, p.machine, p.entries,
 			p.way)
 	})
@@ -154,8 +147,8 @@ const timelineLimit = 16 << 20
 
 // try switches a key over and over, each time with another seed. The published key's
 // first time on the first machine is recorded.
-func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*row, error) {
-	out := &row{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0]}
+func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*keyRow, error) {
+	out := &keyRow{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0]}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
 		Calibration: m.Calibration, Calls: a.Config.Calls,
@@ -200,7 +193,7 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 
 // answer is what the rows say that were finished.
 type answer struct {
-	*experiments.Study[Config, *row]
+	*experiments.Study[keys, *keyRow]
 	known pairOf
 
 	timeline *timeline.Recorder // of the published key, in events

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package jumplabel
+package batches
 
 import (
 	"errors"
@@ -90,7 +90,7 @@ type searched struct {
 }
 
 // searches are those among the entries that are asked for.
-func (c *Config) searches() (out []searched) {
+func (c *keys) searches() (out []searched) {
 	for _, n := range c.Entries {
 		out = append(out, searched{n, stepsOf(n)})
 	}
@@ -98,13 +98,13 @@ func (c *Config) searches() (out []searched) {
 }
 
 // pair is the published key on a machine, one by one and batched.
-type pair struct{ Slow, Fast *row }
+type pair struct{ Slow, Fast *keyRow }
 
 // pairs are those of all machines.
 func (a *answer) pairs() (out []*pair) {
 	for _, m := range a.Config.Machines {
-		switched := func(w way) *row {
-			return experiments.First(a.Rows, func(r *row) bool {
+		switched := func(w way) *keyRow {
+			return experiments.First(a.Rows, func(r *keyRow) bool {
 				return r.Machine == m && r.Entries == int(a.known.Slow.Entries) && r.name == w.name
 			})
 		}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package batches asks what three rounds a batch come to: the experiments about interrupts by size of the vector, by order
+// of addresses and by era, about the vector that somebody should choose, and about static keys.
+package batches
+
+import (
+	"embed"
+
+	"github.com/textpoke/textpoke/experiments/grid"
+)
+
+//go:embed *.experiment plans/*.plan
+var files embed.FS
+
+// text is a file of these.
+func text(name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // a mistake of ours
+	}
+	return string(b)
+}
+
+// FlushCause asks what address order costs: a batch closes when it is full, and when the next address is lower than the
+// last.
+var FlushCause = grid.Must("flush-cause.experiment", text("flush-cause.experiment"), grid.More{})
+
+// EraLadder asks how each architecture has changed running code over time, from stop_machine to today: one row an era,
+// counted by compiling what kernels of that era did.
+var EraLadder = grid.Must("era-ladder.experiment", text("era-ladder.experiment"), grid.More{Open: open})
+
+func open(name string) ([]byte, error) { return files.ReadFile("plans/" + name) }
