@@ -45,6 +45,8 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 		"cpus": all, "updates": updates, "batches": []object{{"id": 18, "requests": 1}, {"id": 19, "requests": 27},
 			{"id": 20, "requests": 64}},
 	})
+	answer("/v1/clients", object{"wants": []object{{"client": "tracer-of-the-database-1", "ops": "kretprobe_multi", "records": 42757,
+		"etag": `"a"`, "lease": 30, "until": now.Add(time.Minute)}, {"client": "ftrace", "ops": "function", "records": 7, "etag": `"b"`}}})
 	answer("/v1/experiments",
 		object{"experiments": []object{{"name": "ipi-burst", "question": "How many?", "short": "bursts"}}})
 	answer("/v1/compare", object{"records": 42757, "costs": []object{
