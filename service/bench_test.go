@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/service"
 )
@@ -137,7 +136,7 @@ func twoSyncs(b *testing.B, h *hdrhistogram.Histogram) {
 		for range 2 {
 			_, err := f.WriteAt(page, 0)
 			if err == nil {
-				err = unix.Fdatasync(int(f.Fd()))
+				err = syncData(f)
 			}
 			if err != nil {
 				b.Fatal(err)
