@@ -14,7 +14,7 @@ import (
 // One table whose groups do not ascend, in two vectors: the answer in one line, what
 // the table's own order costs, and what cannot be asked.
 func Example() {
-	request := batches.FlushCause.New()
+	request := batches.FlushCause().New()
 	for field, text := range map[string]string{"records": "gen:n=45000,groups=64,order=grouped", "buffer": "256,dynamic"} {
 		if err := request.Field(field).Set(text); err != nil {
 			log.Fatal(err)

@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%v: %v, %v", wrong, a, err)
 		}
 	}
-	e := squares.Experiment()
+	e := squares.Experiment()()
 	if e.Question != "How big is a square?" || e.About != "squares multiplies." {
 		t.Errorf("%+v", e)
 	}

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -36,6 +38,15 @@ type Spec[C, R any] struct {
 	Parsed *form.Form
 
 	hidden results.Columns[R]
+}
+
+// Text is a file of those that come with a package.
+func Text(files fs.ReadFileFS, name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // a mistake of ours
+	}
+	return string(b)
 }
 
 // ParseForm reads an experiment's form; name is what errors call it.
@@ -161,8 +172,10 @@ func (s *Spec[C, R]) form() *form.Form {
 	return s.Parsed
 }
 
-// Experiment is the experiment for those who do not know its Config.
-func (s *Spec[C, R]) Experiment() *Experiment {
+// Experiment makes the experiment for those who do not know its Config. Its form is parsed when it is first asked for.
+func (s *Spec[C, R]) Experiment() func() *Experiment { return sync.OnceValue(s.experiment) }
+
+func (s *Spec[C, R]) experiment() *Experiment {
 	f := s.form()
 	return &Experiment{
 		Name: f.Name, Question: part(f, "question"), Short: f.Short, About: strings.TrimSpace(must(f, "about")),

@@ -92,7 +92,7 @@ type Config struct {
 	// may die of them. Default: a process of their own.
 	InProcess bool
 	// Borderless lets a round of the hardware engine be over when membarrier is, which is
-	// not enough (experiments/round).
+	// not enough (experiment round).
 	Borderless bool
 	// Even lets threads of the hardware engine call all sites alike. Default: half of the
 	// calls go to those that are being changed.

@@ -7,20 +7,14 @@ package batches
 import (
 	"embed"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/grid"
 )
 
 //go:embed *.experiment plans/*.plan
 var files embed.FS
 
-// text is a file of these.
-func text(name string) string {
-	b, err := files.ReadFile(name)
-	if err != nil {
-		panic(err) // a mistake of ours
-	}
-	return string(b)
-}
+func text(name string) string { return experiments.Text(files, name) }
 
 // FlushCause asks what address order costs: a batch closes when it is full, and when the next address is lower than the
 // last.

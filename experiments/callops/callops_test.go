@@ -148,7 +148,7 @@ func write(t *testing.T, text string) string {
 func TestOwn(t *testing.T) {
 	own := write(t, head+"with_call_ops,irrelevant0,0,0,10,100,10,\nwith_call_ops,relevant,1,0,10,150,15,6\n")
 	logs, seen := observer.New(zap.WarnLevel)
-	q := Experiment.New()
+	q := Experiment().New()
 	if err := errors.Join(q.Field("no-time").Set("true"), q.Field("published").Set(own)); err != nil {
 		t.Fatal(err)
 	}

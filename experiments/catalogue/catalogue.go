@@ -21,9 +21,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/mutations"
 	"github.com/textpoke/textpoke/experiments/reach"
 	"github.com/textpoke/textpoke/experiments/refcount"
-	"github.com/textpoke/textpoke/experiments/round"
 	"github.com/textpoke/textpoke/experiments/silicon"
-	"github.com/textpoke/textpoke/experiments/straddle"
 	"github.com/textpoke/textpoke/experiments/trigger"
 	"github.com/textpoke/textpoke/experiments/uprobes"
 	"github.com/textpoke/textpoke/results"
@@ -32,32 +30,32 @@ import (
 // All are the experiments, in the order in which they are listed and run.
 func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
-		batches.IPIBurst,
-		batches.FlushCause,
-		combine.Experiment,
-		batches.EraLadder,
-		batches.BufferSize,
-		batches.Pareto,
-		batches.JumpLabel,
-		kernelinterrupts.Experiment,
-		int3lookup.Experiment,
-		refcount.Experiment,
-		isolation.Experiment,
-		migration.Experiment,
-		attach.Experiment,
-		directops.Experiment,
-		reach.Experiment,
-		coexist.Experiment,
-		mutations.Experiment,
-		callopsalternatives.Experiment,
-		callops.Experiment,
-		trigger.Experiment,
-		metadata.Experiment,
-		fprobe.Experiment,
-		uprobes.Experiment,
-		silicon.Experiment,
-		straddle.Experiment,
-		round.Experiment,
+		batches.IPIBurst(),
+		batches.FlushCause(),
+		combine.Experiment(),
+		batches.EraLadder(),
+		batches.BufferSize(),
+		batches.Pareto(),
+		batches.JumpLabel(),
+		kernelinterrupts.Experiment(),
+		int3lookup.Experiment(),
+		refcount.Experiment(),
+		isolation.Experiment(),
+		migration.Experiment(),
+		attach.Experiment(),
+		directops.Experiment(),
+		reach.Experiment(),
+		coexist.Experiment(),
+		mutations.Experiment(),
+		callopsalternatives.Experiment(),
+		callops.Experiment(),
+		trigger.Experiment(),
+		metadata.Experiment(),
+		fprobe.Experiment(),
+		uprobes.Experiment(),
+		silicon.Silicon(),
+		silicon.Straddle(),
+		silicon.Round(),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
@@ -67,16 +68,18 @@ func (r *Report) Set(axis string) string {
 	return ""
 }
 
-// Must is the experiment of a form that comes with the program.
-func Must(name, text string, more More) *experiments.Experiment {
-	f, err := experiments.ParseForm(name, []byte(text))
-	if err == nil {
-		var e *experiments.Experiment
-		if e, err = New(f, more); err == nil {
-			return e
+// Must makes the experiment of a form that comes with the program, which is parsed when it is first asked for.
+func Must(name, text string, more More) func() *experiments.Experiment {
+	return sync.OnceValue(func() *experiments.Experiment {
+		f, err := experiments.ParseForm(name, []byte(text))
+		if err == nil {
+			var e *experiments.Experiment
+			if e, err = New(f, more); err == nil {
+				return e
+			}
 		}
-	}
-	panic(fmt.Sprintf("experiments: %v", err)) // a mistake of ours
+		panic(fmt.Sprintf("experiments: %v", err)) // a mistake of ours
+	})
 }
 
 // Open reads an experiment from a file. Errors name file and line.
@@ -119,7 +122,7 @@ func New(f *form.Form, more More) (*experiments.Experiment, error) {
 		return nil, err
 	}
 	spec := &experiments.Spec[Config, form.Row]{Parsed: f, Columns: columns, Fields: g.fields, Measure: g.measure}
-	return spec.Experiment(), nil
+	return spec.Experiment()(), nil
 }
 
 // grid is a form with a grid.

@@ -37,7 +37,7 @@ func table(t *testing.T, text string, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := trial.Must(t, e, args...)
+	r := trial.Must(t, func() *experiments.Experiment { return e }, args...)
 	var b strings.Builder
 	for _, row := range r.Table.Rows {
 		for i, v := range row {
@@ -165,7 +165,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := trial.Must(t, e); r.Cell(t, 0, "protocol") != "once" || r.Count(t, 0, "rounds") != 1 {
+	if r := trial.Must(t, func() *experiments.Experiment { return e }); r.Cell(t, 0, "protocol") != "once" || r.Count(t, 0, "rounds") != 1 {
 		t.Errorf("%v", r.Table.Rows)
 	}
 }

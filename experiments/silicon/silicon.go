@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package silicon measures the price of a vector's size on this machine's own CPUs: rounds,
-// traps and time against slots, beside the timed engine's predictions from a calibration of
-// the same machine.
+// Package silicon has the experiments on this machine's own CPUs: what a vector's size costs, which defects they show,
+// and whether membarrier alone is a round.
 package silicon
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/hardware"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
@@ -32,12 +30,16 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed silicon.experiment
-var declared string
+//go:embed *.experiment
+var files embed.FS
 
-// Experiment is the question.
-var Experiment = (&experiments.Spec[Config, row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+func text(name string) string { return experiments.Text(files, name) }
+
+// Silicon measures the price of a vector's size on this machine's own CPUs: rounds,
+// traps and time against slots, beside the timed engine's predictions from a calibration of
+// the same machine.
+var Silicon = (&experiments.Spec[Config, row]{
+	Form: text("silicon.experiment"), Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 func (c *Config) fields() []*choice.Field {
@@ -74,7 +76,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, s.Config.Buffers, func(b sched.Buffer) (row, error) {
-		c := hardware.Config(s.Lab, table, b)
+		c := config(s.Lab, table, b)
 		c.Even = true
 		r, err := execute(ctx, c, s.Config.Repeats)
 		if err == nil {
@@ -109,7 +111,7 @@ func calibrated(ctx context.Context) (*calibration.Calibration, error) {
 func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) {
 	r.Buffer = c.Buffer
 	var times []float64
-	err = hardware.Flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
+	err = flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
 		r.Violations += u.Violations
 		if u.Direction != "enable" {
 			return

@@ -13,7 +13,7 @@ import (
 // TestSilicon: rounds are three a batch, on real CPUs too, and both columns of times are
 // there.
 func TestSilicon(t *testing.T) {
-	r := trial.Run(t, Experiment, "--records", "gen:n=96,order=sorted", "--buffer", "32,dynamic", "--repeats", "6")
+	r := trial.Run(t, Silicon, "--records", "gen:n=96,order=sorted", "--buffer", "32,dynamic", "--repeats", "6")
 	if errors.Is(r.Err, hardware.ErrNone) {
 		t.Skip(r.Err)
 	}

@@ -36,14 +36,15 @@ type Result struct {
 }
 
 // Run runs an experiment with flags.
-func Run(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+func Run(t *testing.T, of func() *experiments.Experiment, args ...string) *Result {
 	t.Helper()
-	return RunWith(t.Context(), t, e, args...)
+	return RunWith(t.Context(), t, of, args...)
 }
 
 // RunWith is Run with another context.
-func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args ...string) *Result {
+func RunWith(ctx context.Context, t *testing.T, of func() *experiments.Experiment, args ...string) *Result {
 	t.Helper()
+	e := of()
 	set := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
 	request := e.New()
 	flags.Bind(set, request.Fields...)
@@ -56,9 +57,9 @@ func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args 
 }
 
 // Must is Run, and fails the test if it fails. With -look its documents are written there.
-func Must(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+func Must(t *testing.T, of func() *experiments.Experiment, args ...string) *Result {
 	t.Helper()
-	r := Run(t, e, args...)
+	r, e := Run(t, of, args...), of()
 	if r.Err != nil {
 		t.Fatalf("%s %s: %v", e.Name, strings.Join(args, " "), r.Err)
 	}
@@ -93,11 +94,11 @@ func (r *Result) Document(t *testing.T, name string) []byte {
 
 // CutShort runs an experiment that is cut short at once, and tells whether all its
 // documents can be written and the report says that something is missing.
-func CutShort(t *testing.T, e *experiments.Experiment, args ...string) {
+func CutShort(t *testing.T, of func() *experiments.Experiment, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := RunWith(ctx, t, e, args...)
+	r := RunWith(ctx, t, of, args...)
 	if !errors.Is(r.Err, context.Canceled) || r.Answer == nil {
 		t.Fatalf("%v, %v", r.Answer, r.Err)
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hardware is what experiments on this machine's own CPUs share.
-package hardware
+package silicon
 
 import (
 	"context"
@@ -17,17 +16,17 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config is a combination on the CPUs of this machine: as many as may be used, or two.
-func Config(lab experiments.Lab, t *records.Table, b sched.Buffer) sim.Config {
+// config is a combination on the CPUs of this machine: as many as may be used, or two.
+func config(lab experiments.Lab, t *records.Table, b sched.Buffer) sim.Config {
 	return sim.Config{
 		Arch: live.Arch, Table: t, Buffer: b, Roles: []cpus.Role{cpus.Busy, cpus.Busy}, Seed: lab.Seed,
 		Engine: sim.HardwareEngine, Revision: lab.Revision, Log: lab.Log,
 	}
 }
 
-// Flip enables and disables everything in turn, so many times at most, and hands each row
+// flip enables and disables everything in turn, so many times at most, and hands each row
 // over, with the first violations so far. It ends early when enough says so; nil never does.
-func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation),
+func flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation),
 	enough func() bool) error {
 	j, err := sim.NewJob(c)
 	if err != nil {
@@ -51,15 +50,15 @@ func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, [
 	return nil
 }
 
-// Share is k of n, with the interval that holds the true share with a probability of at
+// share is k of n, with the interval that holds the true share with a probability of at
 // least 95 %: Clopper and Pearson, "The use of confidence or fiducial limits illustrated
 // in the case of the binomial", Biometrika 26 (1934).
-type Share struct{ K, N int }
+type share struct{ K, N int }
 
 const alpha = 0.05
 
 // Low is the lower end.
-func (s Share) Low() float64 {
+func (s share) Low() float64 {
 	if s.K == 0 {
 		return 0
 	}
@@ -67,7 +66,7 @@ func (s Share) Low() float64 {
 }
 
 // High is the upper end.
-func (s Share) High() float64 {
+func (s share) High() float64 {
 	if s.K == s.N {
 		return 1
 	}
@@ -75,4 +74,4 @@ func (s Share) High() float64 {
 }
 
 // Value is the share that was seen.
-func (s Share) Value() float64 { return float64(s.K) / math.Max(1, float64(s.N)) }
+func (s share) Value() float64 { return float64(s.K) / math.Max(1, float64(s.N)) }

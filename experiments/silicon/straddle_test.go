@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package straddle
+package silicon
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // TestStraddle: a late publish is met wherever sites lie, and the plan as it is shows
 // nothing anywhere.
 func TestStraddle(t *testing.T) {
-	r := trial.Run(t, Experiment, "--mutate", "none,late-publish", "--updates", "4", "--sites", "16")
+	r := trial.Run(t, Straddle, "--mutate", "none,late-publish", "--updates", "4", "--sites", "16")
 	if errors.Is(r.Err, hardware.ErrNone) {
 		t.Skip(r.Err)
 	}
@@ -46,7 +46,7 @@ func TestStraddle(t *testing.T) {
 // None of n gives an interval of 1 - 0.025^(1/n): 0.308 of ten, 0.285 of eleven.
 func TestEnough(t *testing.T) {
 	for width, want := range map[string]string{"0.3": "11", "0.31": "10", "0": "12"} {
-		r := trial.Run(t, Experiment, "--mutate", "none", "--updates", "12", "--sites", "4", "--width", width)
+		r := trial.Run(t, Straddle, "--mutate", "none", "--updates", "12", "--sites", "4", "--width", width)
 		if errors.Is(r.Err, hardware.ErrNone) {
 			t.Skip(r.Err)
 		}

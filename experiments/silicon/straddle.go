@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package straddle asks which defects of a protocol this machine's own CPUs show, by where
-// in a cache line and a page a site lies.
-package straddle
+package silicon
 
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/hardware"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
@@ -22,27 +18,25 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config says what is tried, and how often.
+// straddleConfig says what is tried, and how often.
 // Its fields are the flags of straddle.experiment.
-type Config struct {
+type straddleConfig struct {
 	Mutations []string // with sound for none
 	Updates   int      // of each
 	Width     float64  // of an interval
 	Sites     int      // of an update
 }
 
-//go:embed straddle.experiment
-var declared string
-
-// Experiment is the question.
-var Experiment = (&experiments.Spec[Config, row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+// Straddle asks which defects of a protocol this machine's own CPUs show, by where
+// in a cache line and a page a site lies.
+var Straddle = (&experiments.Spec[straddleConfig, straddleRow]{
+	Form: text("straddle.experiment"), Fields: (*straddleConfig).fields, Measure: measurePlaces,
 }).Experiment()
 
 // sound stands for no defect: the control.
 const sound = "none"
 
-func (c *Config) fields() []*choice.Field {
+func (c *straddleConfig) fields() []*choice.Field {
 	return []*choice.Field{
 		choice.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
@@ -72,17 +66,17 @@ func places() []place {
 }
 
 // row is a defect at a place.
-type row struct {
+type straddleRow struct {
 	place
 	Mutation   string
-	Met        hardware.Share // updates in which something was found
-	changes    int            // of sites
+	Met        share // updates in which something was found
+	changes    int   // of sites
 	Traps      uint64
 	Properties []cpus.Property
 }
 
 // Property is the first one that was violated; "" where none was.
-func (r row) Property() string {
+func (r straddleRow) Property() string {
 	if len(r.Properties) == 0 {
 		return ""
 	}
@@ -94,19 +88,19 @@ type point struct {
 	place
 }
 
-func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error) {
+func measurePlaces(ctx context.Context, s *experiments.Study[straddleConfig, straddleRow]) (any, error) {
 	var points []point
 	for _, m := range s.Config.Mutations {
 		for _, p := range places() {
 			points = append(points, point{m, p})
 		}
 	}
-	err := experiments.Each(ctx, s, points, func(p point) (row, error) { return try(ctx, s, p) })
+	err := experiments.Each(ctx, s, points, func(p point) (straddleRow, error) { return try(ctx, s, p) })
 	return s, cmp.Or(err, experiments.Beside(s, "defects", defects(s.Rows)))
 }
 
 // try tries one point.
-func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, error) {
+func try(ctx context.Context, s *experiments.Study[straddleConfig, straddleRow], p point) (straddleRow, error) {
 	const base = 0xffffffff81000000
 	var raw []records.Raw
 	for i := range s.Config.Sites {
@@ -114,14 +108,14 @@ func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, 
 	}
 	table, err := records.New("straddle", live.Arch.Traits().Name, raw)
 	if err != nil {
-		return row{}, err
+		return straddleRow{}, err
 	}
-	c := hardware.Config(s.Lab, table, sched.Dynamic)
+	c := config(s.Lab, table, sched.Dynamic)
 	if p.mutation != sound {
 		c.Mutation = p.mutation
 	}
-	r := row{place: p.place, Mutation: p.mutation}
-	err = hardware.Flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
+	r := straddleRow{place: p.place, Mutation: p.mutation}
+	err = flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
 		r.Met.N++
 		r.changes += u.Patches
 		r.Traps += u.Traps
@@ -140,15 +134,15 @@ func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, 
 // defect is a defect in all places.
 type defect struct {
 	Mutation, Where, Properties string
-	Met                         hardware.Share
+	Met                         share
 }
 
 // defects are the defects, each over all places.
-func defects(rows []row) (list []defect) {
-	for _, m := range experiments.Distinct(rows, func(r row) string { return r.Mutation }) {
+func defects(rows []straddleRow) (list []defect) {
+	for _, m := range experiments.Distinct(rows, func(r straddleRow) string { return r.Mutation }) {
 		d := defect{Mutation: m}
 		var properties []cpus.Property
-		for _, r := range experiments.Where(rows, func(r row) bool { return r.Mutation == m }) {
+		for _, r := range experiments.Where(rows, func(r straddleRow) bool { return r.Mutation == m }) {
 			d.Met.K, d.Met.N = d.Met.K+r.Met.K, d.Met.N+r.Met.N
 			if r.Met.K > 0 {
 				d.Where += fmt.Sprintf("%s (%d of %d); ", r.name, r.Met.K, r.Met.N)

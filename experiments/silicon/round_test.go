@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package round
+package silicon
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // TestRound: with the wait every trap finds its entry.
 func TestRound(t *testing.T) {
-	r := trial.Run(t, Experiment, "--updates", "20")
+	r := trial.Run(t, Round, "--updates", "20")
 	if errors.Is(r.Err, hardware.ErrNone) {
 		t.Skip(r.Err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hardware
+package silicon
 
 import (
 	"math"
@@ -11,16 +11,16 @@ import (
 // in 10 is that of the 1934 paper's chart, 0.187 to 0.813; and each end is where the
 // binomial tail is alpha/2, summed term by term.
 func TestShare(t *testing.T) {
-	if got, want := (Share{0, 100}).High(), 1-math.Pow(0.025, 0.01); math.Abs(got-want) > 1e-9 {
+	if got, want := (share{0, 100}).High(), 1-math.Pow(0.025, 0.01); math.Abs(got-want) > 1e-9 {
 		t.Errorf("0 of 100: %g, want %g", got, want)
 	}
-	s := Share{5, 10}
+	s := share{5, 10}
 	if math.Abs(s.Low()-0.187) > 5e-4 || math.Abs(s.High()-0.813) > 5e-4 {
 		t.Errorf("5 of 10: %g to %g", s.Low(), s.High())
 	}
 	for n := 1; n < 30; n++ {
 		for k := 0; k <= n; k++ {
-			s := Share{k, n}
+			s := share{k, n}
 			if k > 0 && math.Abs(tail(n, k, s.Low())-0.025) > 1e-9 {
 				t.Errorf("%+v: low %g", s, s.Low())
 			}

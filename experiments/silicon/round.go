@@ -1,38 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package round asks whether membarrier alone is a round: whether a breakpoint's handler
-// can still be on its way when it is over.
-package round
+package silicon
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/hardware"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config says how often it is tried.
+// roundConfig says how often it is tried.
 // Its fields are the flags of round.experiment.
-type Config struct {
+type roundConfig struct {
 	Updates int
 	Sites   int
 }
 
-//go:embed round.experiment
-var declared string
-
-// Experiment is the question.
-var Experiment = (&experiments.Spec[Config, row]{Form: declared, Measure: measure}).Experiment()
+// Round asks whether membarrier alone is a round: whether a breakpoint's handler
+// can still be on its way when it is over.
+var Round = (&experiments.Spec[roundConfig, roundRow]{Form: text("round.experiment"), Measure: measureRounds}).Experiment()
 
 // row is one kind of round.
-type row struct {
+type roundRow struct {
 	Wait       bool
 	Updates    int
 	Rounds     int
@@ -43,18 +37,18 @@ type row struct {
 }
 
 // Share is the traps that found no entry.
-func (r row) Share() hardware.Share { return hardware.Share{K: int(r.Misses), N: int(r.Traps)} }
+func (r roundRow) Share() share { return share{K: int(r.Misses), N: int(r.Traps)} }
 
-func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error) {
+func measureRounds(ctx context.Context, s *experiments.Study[roundConfig, roundRow]) (any, error) {
 	table, err := records.Open(ctx, fmt.Sprintf("gen:n=%d", s.Config.Sites), records.Options{})
 	if err != nil {
 		return nil, err
 	}
-	err = experiments.Each(ctx, s, []bool{false, true}, func(wait bool) (row, error) {
-		r := row{Wait: wait, Median: math.Inf(1)}
-		c := hardware.Config(s.Lab, table, sched.Dynamic)
+	err = experiments.Each(ctx, s, []bool{false, true}, func(wait bool) (roundRow, error) {
+		r := roundRow{Wait: wait, Median: math.Inf(1)}
+		c := config(s.Lab, table, sched.Dynamic)
 		c.Borderless = !wait
-		err := hardware.Flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, _ []cpus.Violation) {
+		err := flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, _ []cpus.Violation) {
 			r.Updates++
 			r.Rounds += u.Rounds
 			r.Traps += u.Traps
