@@ -13,8 +13,10 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -22,9 +24,14 @@ import (
 // budgets says what can be chosen, on which machines, for which budgets: the flags of
 // pareto.experiment.
 type budgets struct {
-	modelled.Setting
-	Budgets []float64
-	Measure string
+	Machines []experiments.Machine
+	Buffers  []sched.Buffer
+	Limit    int         // of interrupts, above which an update is counted and not timed
+	Roles    []cpus.Role // nil for those of the machine
+	Records  string      // "" for the kernel of the machine's instruction set
+	Calls    *float64    // nil for those of the calibration
+	Budgets  []float64
+	Measure  string
 }
 
 // Pareto asks which vector of patches to choose: the cheapest that keeps to a budget of interrupts on isolated CPUs.
@@ -148,8 +155,14 @@ func compare(a, b *offer) int {
 
 // choices goes through all there is to choose on one machine.
 func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*offer, err error) {
-	c, err := s.Engine(ctx, lab, m)
-	if err != nil {
+	c := sim.Config{Lookup: int3.Vector, Roles: s.Roles, Seed: lab.Seed, Calibration: m.Calibration, Calls: s.Calls}
+	if c.Roles == nil {
+		c.Roles = m.Shielded()
+	}
+	if c.Arch, err = m.ISA(); err != nil {
+		return nil, err
+	}
+	if c.Table, err = records.Open(ctx, cmp.Or(s.Records, records.DefaultFor(m.Arch)), records.Options{}); err != nil {
 		return nil, err
 	}
 	if c.Isolated() == 0 {
