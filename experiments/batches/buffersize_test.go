@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/kernels/calibration"
@@ -127,47 +129,53 @@ func fake(patches, batches int, update float64) form.Row {
 // TestBufferSizeFront: nothing dominates what is on a front, and what is off it is dominated
 // by what it names, which is on it.
 func TestBufferSizeFront(t *testing.T) {
-	r := trial.Must(t, BufferSize, append(fewBufferSize, "--buffer", "1,2,16,64,127,128,130,170,256,511,512,1024,1700,2000,4096,dynamic")...)
-	off := 0
-	for column, costs := range map[string][]string{
-		"dominated_by":        {"ipis_per_cpu", "exposure_ns", "buffer_bytes"},
-		"dominated_update_by": {"update_ns", "exposure_ns", "buffer_bytes"},
-		"dominated_stolen_by": {"stolen_mean_ns", "exposure_ns", "buffer_bytes"},
-	} {
-		beats := func(a, b int) bool {
-			better := false
-			for _, cost := range costs {
-				x, y := r.Number(t, a, cost), r.Number(t, b, cost)
-				if x > y {
-					return false
-				}
-				better = better || x < y
+	f, err := experiments.ParseForm("buffer-size.experiment", []byte(text("buffer-size.experiment")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := slices.DeleteFunc(f.Columns, func(c form.Column) bool {
+		return !strings.HasPrefix(c.Name, "front") && !strings.HasPrefix(c.Name, "dominated")
+	})
+	if len(columns) != 6 {
+		t.Fatalf("%d columns", len(columns))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		small := rapid.IntRange(0, 3)
+		var rows form.Rows
+		for i := range rapid.IntRange(1, 8).Draw(t, "rows") {
+			r := form.Row{"machine": "m" + strconv.Itoa(small.Draw(t, "machine")/3), "buffer": strconv.Itoa(i + 1), "timed": small.Draw(t, "timed") > 0}
+			for _, cost := range []string{"ipis_per_cpu", "exposure_ns", "buffer_bytes", "update_ns", "stolen_mean_ns"} {
+				r[cost] = int64(small.Draw(t, cost))
 			}
-			return better && r.Cell(t, a, "calibration") == r.Cell(t, b, "calibration")
+			rows = append(rows, r)
 		}
-		for i := range r.Table.Rows {
-			by, named := 0, -1
-			for k := range r.Table.Rows {
-				if beats(k, i) {
-					by++
-					if r.Cell(t, k, "buffer") == r.Cell(t, i, column) {
-						named = k
+		if err := form.Finish(columns, rows, func(string) form.Rows { return rows }); err != nil {
+			t.Fatal(err)
+		}
+		for column, first := range map[string]string{"dominated_by": "ipis_per_cpu", "dominated_update_by": "update_ns", "dominated_stolen_by": "stolen_mean_ns"} {
+			beats := func(a, b form.Row) bool {
+				better := false
+				for _, cost := range []string{first, "exposure_ns", "buffer_bytes"} {
+					x, y := a[cost].(int64), b[cost].(int64)
+					if x > y {
+						return false
 					}
+					better = better || x < y
+				}
+				return better && a["machine"] == b["machine"] && a["timed"] == true && b["timed"] == true
+			}
+			for _, r := range rows {
+				by := experiments.Where(rows, func(q form.Row) bool { return beats(q, r) })
+				named := experiments.First(by, func(q form.Row) bool { return q["buffer"] == r[column] })
+				switch got := r[column]; {
+				case len(by) == 0 && got != nil:
+					t.Fatalf("%v: %s %v, and nothing is better", r, column, got)
+				case len(by) > 0 && (named == nil || named[column] != nil):
+					t.Fatalf("%v: %s %v, which is not better or not on the front", r, column, got)
 				}
 			}
-			switch got := r.Cell(t, i, column); {
-			case by == 0 && got != "":
-				t.Errorf("row %d: %s %s, and nothing is better", i, column, got)
-			case by > 0 && (named < 0 || r.Cell(t, named, column) != ""):
-				t.Errorf("row %d: %s %q, which is not better or not on the front", i, column, got)
-			case by > 0:
-				off++
-			}
 		}
-	}
-	if off == 0 {
-		t.Error("every size is on every front: nothing was tested")
-	}
+	})
 }
 
 // TestBufferSizeNotTimed: what would take too many interrupts is counted all the same.
