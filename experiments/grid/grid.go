@@ -178,7 +178,11 @@ func (g *grid) checkValues(a form.Axis) error {
 		}
 		return nil
 	}
-	return g.field(&Config{}, a.Name, "", new(string)).Set(values)
+	if own := g.axes.Named(a.Name); own != nil {
+		_, err := experiments.Sets(own, values)
+		return err
+	}
+	return g.field(&Config{}, a.Name, "", nil).Set(values)
 }
 
 // fields are the flags: those of axes that are not fixed, and those of More.

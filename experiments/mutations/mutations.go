@@ -33,6 +33,7 @@ import (
 type Config struct {
 	Lists    map[string]*string // by the checker's axis
 	Machines []string           // as the axis cpus has them
+	Sites    []int
 	Preempt  bool
 	check.Search
 }
@@ -49,9 +50,10 @@ var Experiment = spec.Experiment()
 
 func (c *Config) fields() []*choice.Field {
 	c.Lists = map[string]*string{}
-	own := []*choice.Field{choice.Strings(&c.Machines, "cpus", "machine", "2", check.Axes.Named("cpus").Doc, nil)}
+	own := []*choice.Field{choice.Strings(&c.Machines, "cpus", "machine", "2", check.Axes.Named("cpus").Doc, nil),
+		choice.Counts(&c.Sites, "sites", "2", check.Axes.Named("sites").Doc, 1, explore.MaxSites)}
 	for name, preset := range map[string]string{"arch": strings.Join(cpus.ArchNames(), ","), "protocol": strings.Join(poke.Names(), ","),
-		"fetch": strings.Join(cpus.FetchNames(), ","), "sites": "2"} {
+		"fetch": strings.Join(cpus.FetchNames(), ",")} {
 		c.Lists[name] = new(string)
 		own = append(own, experiments.Axis(check.Axes.Named(name), preset, c.Lists[name]))
 	}
@@ -65,6 +67,9 @@ var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictR
 // and counts are left to the experiment.
 func (c *Config) choices() axis.Choices {
 	choices := axis.Choices{"cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations}}
+	for _, n := range c.Sites {
+		choices["sites"] = append(choices["sites"], strconv.Itoa(n))
+	}
 	for name, list := range c.Lists {
 		choices[name] = strings.Split(*list, ",")
 	}
