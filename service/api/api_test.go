@@ -230,6 +230,14 @@ func TestOpen(t *testing.T) {
 	is[Stats](w.do("GET", "/v1/stats", nil), 200) // questions are still answered
 }
 
+// TestTimesAreExplained: what is no time is answered with how a time is written.
+func TestTimesAreExplained(t *testing.T) {
+	p := is[Problem](ready(t).do("POST", "/v1/updates", request("a", true, `,"filter":["*"],"deadline":"tomorrow"`)), 400)
+	if p.Field != "deadline" || !strings.Contains(p.Detail, "RFC 3339") {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestDeadlineIsShown: also one beyond 2262, where 64 bits of nanoseconds end.
 func TestDeadlineIsShown(t *testing.T) {
 	w := ready(t)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -54,6 +55,8 @@ func bodyProblem(err error, v any) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			return unknownField(field, v)
+		case kind.GoType == reflect.TypeFor[time.Time]() && kind.JSONKind == '"':
+			return badField(field, "want a time as RFC 3339 has it, such as 2026-12-31T23:59:59Z")
 		case kind.Err != nil && kind.JSONKind == 0:
 			return badField(field, "%v", kind.Err)
 		}

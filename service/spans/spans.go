@@ -7,7 +7,6 @@ package spans
 
 import (
 	"bufio"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,41 +80,17 @@ func (w *Writer) run(out *bufio.Writer) (err error) {
 // What follows is of opentelemetry/proto/trace/v1/trace.proto, in the JSON that the protocol has for it: identifiers in
 // hexadecimal, numbers of 64 bits as texts (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
 type (
-	tracesData struct {
-		ResourceSpans []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource   resource     `json:"resource"`
-		ScopeSpans []scopeSpans `json:"scopeSpans"`
-	}
-	resource struct {
-		Attributes []attribute `json:"attributes"`
-	}
-	scopeSpans struct {
-		Scope scope  `json:"scope"`
-		Spans []span `json:"spans"`
-	}
-	scope struct {
-		Name string `json:"name"`
-	}
-	span struct {
-		TraceID    string      `json:"traceId"`
-		SpanID     string      `json:"spanId"`
-		Parent     string      `json:"parentSpanId,omitempty"`
-		Name       string      `json:"name"`
-		Kind       int         `json:"kind"`
-		Start      string      `json:"startTimeUnixNano"`
-		End        string      `json:"endTimeUnixNano"`
-		Attributes []attribute `json:"attributes,omitempty"`
-		Status     *status     `json:"status,omitempty"`
-	}
-	status struct {
-		Message string `json:"message"`
-		Code    int    `json:"code"`
-	}
-	attribute struct {
-		Key   string         `json:"key"`
-		Value map[string]any `json:"value"`
+	object = map[string]any
+	span   struct {
+		TraceID    string   `json:"traceId"`
+		SpanID     string   `json:"spanId"`
+		Parent     string   `json:"parentSpanId,omitempty"`
+		Name       string   `json:"name"`
+		Kind       int      `json:"kind"`
+		Start      string   `json:"startTimeUnixNano"`
+		End        string   `json:"endTimeUnixNano"`
+		Attributes []object `json:"attributes,omitempty"`
+		Status     object   `json:"status,omitempty"`
 	}
 )
 
@@ -124,29 +99,31 @@ const (
 	failed           = 2    // status
 )
 
-func text(key, value string) attribute { return attribute{key, map[string]any{"stringValue": value}} }
-
-func number(key string, value int64) attribute {
-	return attribute{key, map[string]any{"intValue": strconv.FormatInt(value, 10)}}
+func attribute(key, kind string, value any) object {
+	return object{"key": key, "value": object{kind: value}}
 }
 
+func text(key, value string) object { return attribute(key, "stringValue", value) }
+
+func number(key string, n int64) object { return attribute(key, "intValue", strconv.FormatInt(n, 10)) }
+
 // traces is an update's spans: its own and, below it, one for each thing that it waited for.
-func traces(c *service.Course) tracesData {
+func traces(c *service.Course) object {
 	trace := c.Parent.Trace
 	if trace == "" {
-		trace = id(16)
+		trace = id() + id()
 	}
-	own := span{TraceID: trace, SpanID: id(8), Parent: c.Parent.Span, Name: "update", Kind: server,
-		Start: unixNano(c.Asked), End: unixNano(c.Told), Attributes: []attribute{
+	own := span{TraceID: trace, SpanID: id(), Parent: c.Parent.Span, Name: "update", Kind: server,
+		Start: unixNano(c.Asked), End: unixNano(c.Told), Attributes: []object{
 			number("textpoke.update", c.ID), text("textpoke.client", c.Client), text("textpoke.ops", c.Ops),
-			{"textpoke.enable", map[string]any{"boolValue": c.Enable}}, number("textpoke.records", int64(c.Records)),
+			attribute("textpoke.enable", "boolValue", c.Enable), number("textpoke.records", int64(c.Records)),
 			text("textpoke.state", string(c.State)),
 		}}
 	if c.Batch != 0 {
 		own.Attributes = append(own.Attributes, number("textpoke.batch", c.Batch))
 	}
 	if c.State == journal.Failed {
-		own.Status = &status{c.Error, failed}
+		own.Status = object{"code": failed, "message": c.Error}
 	}
 	written := "sync"
 	if c.Waits {
@@ -161,21 +138,17 @@ func traces(c *service.Course) tracesData {
 		if s.until.IsZero() { // it came to nothing like it
 			continue
 		}
-		all = append(all, span{TraceID: trace, SpanID: id(8), Parent: own.SpanID, Name: s.name, Kind: internal,
+		all = append(all, span{TraceID: trace, SpanID: id(), Parent: own.SpanID, Name: s.name, Kind: internal,
 			Start: unixNano(from), End: unixNano(s.until)})
 		from = s.until
 	}
-	return tracesData{[]resourceSpans{{resource{[]attribute{text("service.name", "textpoke")}},
-		[]scopeSpans{{scope{"github.com/textpoke/textpoke/service"}, all}}}}}
+	return object{"resourceSpans": []object{{
+		"resource":   object{"attributes": []object{text("service.name", "textpoke")}},
+		"scopeSpans": []object{{"scope": object{"name": "github.com/textpoke/textpoke/service"}, "spans": all}},
+	}}}
 }
 
-// id is so many random bytes, in hexadecimal. They are no secret.
-func id(bytes int) string {
-	b := make([]byte, bytes)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return hex.EncodeToString(b)
-}
+// id is a span's, random and no secret; two of them are a trace's.
+func id() string { return fmt.Sprintf("%016x", rand.Uint64()) }
 
 func unixNano(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
