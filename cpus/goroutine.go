@@ -253,6 +253,13 @@ func (r *runner) lease() {
 	r.asleep.Store(true) // the holder of the lease listens to the bell
 }
 
+// hold is lease for a task that will release the CPU.
+func (r *runner) hold() *Lease {
+	r.lease()
+	r.m.leases.Add(1)
+	return &Lease{r}
+}
+
 // Lease is a CPU taken over by a task of ours, a patcher: its own task waits
 // between two calls until Release.
 type Lease struct{ r *runner }
@@ -267,9 +274,9 @@ func (m *Machine) Occupy(ctx context.Context, cpu int) (*Lease, error) {
 		r.stand()
 		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
 	}
-	r.lease()
+	l := r.hold()
 	r.cpu.Repoll()
-	return &Lease{r}, nil
+	return l, nil
 }
 
 // ErrOffline says that a CPU cannot be occupied because it is not there.
@@ -289,6 +296,7 @@ func (r *runner) stand() { r.seat <- struct{}{} }
 
 // Release gives the CPU back to its own task.
 func (l *Lease) Release() {
+	l.r.m.leases.Add(-1)
 	l.r.asleep.Store(false)
 	l.r.cpu.Repoll()
 	l.r.back <- true
@@ -344,9 +352,9 @@ func (m *Machine) Visit(ctx context.Context, see func(cpu int, t Tally)) error {
 			r.stand()
 			continue
 		}
-		r.lease()
+		l := r.hold()
 		see(cpu, r.tally)
-		(&Lease{r}).Release()
+		l.Release()
 	}
 	return nil
 }

@@ -59,6 +59,8 @@ type Machine struct {
 	built     time.Time
 	rounds    atomic.Uint64 // sent while somebody listens
 	pacing    atomic.Int32  // Pacing
+	leases    atomic.Int32  // CPUs that somebody sits on
+	waiting   atomic.Int32  // senders on such a CPU that wait for answers
 }
 
 // For completes the code of a machine with CPUs of these roles; an error says why there is none.

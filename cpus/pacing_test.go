@@ -73,3 +73,67 @@ func TestPacings(t *testing.T) {
 		wait("they run", func() bool { return calls() > from+100*most })
 	}
 }
+
+// TestOwingCPUsGoOn: a CPU that has taken a request and not answered yet does not stop, though it
+// is between two calls: nothing would wake it, and the sender would wait for ever.
+func TestOwingCPUsGoOn(t *testing.T) {
+	roles, err := ParseRoles("busy=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, "x86_64", 20, roles, noHandler{}, Weak)
+	r, owed := f.runners[1], 0
+	f.SetPacing(Resting)
+	for range 200 {
+		if s := f.Sender(0); s.Answered() {
+			s.Send(0, Quiesce, false)
+		}
+		for range 20 {
+			r.step()
+			r.pause.since = aftermath
+			if r.cpu.Owes() && r.cpu.BetweenCalls() {
+				owed++
+				if _, stop := r.mayStop(1); stop {
+					t.Fatal("it stops with an answer owed")
+				}
+			}
+		}
+	}
+	if owed == 0 {
+		t.Error("no answer was ever owed between two calls")
+	}
+}
+
+// TestWaitingPatchersLetCPUsRest: CPUs rest while every patcher waits for answers, and only then.
+func TestWaitingPatchersLetCPUsRest(t *testing.T) {
+	roles, err := ParseRoles("busy=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := started(t, "x86_64", 20, roles).Machine
+	want := func(g Pacing, why string) {
+		t.Helper()
+		if got := m.pacingNow(); got != g {
+			t.Errorf("%s: pacing %d, want %d", why, got, g)
+		}
+	}
+	want(Running, "no patcher")
+	first := occupy(t, m, 0)
+	want(Running, "one that works")
+	m.waiting.Add(1)
+	want(Resting, "one that waits")
+	second := occupy(t, m, 1)
+	want(Running, "one of two waits")
+	second.Release()
+	for deadline := time.Now().Add(time.Minute); !m.runners[2].pause.still.Load(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("CPU 2 does not rest")
+		}
+	}
+	m.goOn()
+	want(Running, "the wait is over")
+	first.Release()
+	if n := m.leases.Load(); n != 0 {
+		t.Errorf("%d leases, want 0", n)
+	}
+}

@@ -194,6 +194,8 @@ func (s *Sender) tell(from int, cause Cause, targets int) {
 // keeps answering interrupts meanwhile, as smp_call_function_many_cond does:
 // two senders that wait for each other would stand still otherwise.
 func (s *Sender) Wait(l *Lease) {
+	s.m.waiting.Add(1)
+	defer s.m.goOn()
 	for {
 		l.answerInterrupts()
 		if s.Answered() {

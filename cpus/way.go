@@ -257,9 +257,30 @@ const aftermath = 1024
 // SetPacing sets the pacing from now on: a new machine is Running.
 func (m *Machine) SetPacing(g Pacing) {
 	m.pacing.Store(int32(g))
+	m.wake()
+}
+
+// wake lets every CPU look at the pacing again.
+func (m *Machine) wake() {
 	for _, r := range m.runners {
 		r.ring()
 	}
+}
+
+// goOn ends a sender's wait.
+func (m *Machine) goOn() {
+	m.waiting.Add(-1)
+	m.wake()
+}
+
+// pacingNow is Resting while every patcher of a machine that runs waits for answers: a CPU that has
+// answered makes some more calls, and would then only keep from a core those that have not.
+func (m *Machine) pacingNow() Pacing {
+	g := Pacing(m.pacing.Load())
+	if n := m.waiting.Load(); g == Running && n > 0 && n == m.leases.Load() {
+		return Resting
+	}
+	return g
 }
 
 // pause is the goroutine's own state where the CPU does not run all the time: how far it
@@ -271,12 +292,12 @@ type pause struct {
 
 // mayStop counts the steps of a quantum, and tells whether the CPU may stop behind it.
 func (r *runner) mayStop(steps int) (g Pacing, stop bool) {
-	if g = Pacing(r.m.pacing.Load()); g == Running {
+	if g = r.m.pacingNow(); g == Running {
 		r.pause.since = 0
 		return g, false
 	}
 	r.pause.since += steps
-	return g, r.pause.since > aftermath && r.cpu.BetweenCalls()
+	return g, r.pause.since > aftermath && r.cpu.BetweenCalls() && r.cpu.Preemptible()
 }
 
 // stop waits for the rest of a pace, or until a patcher or a clock waits for the CPU. The CPU may
@@ -284,7 +305,7 @@ func (r *runner) mayStop(steps int) (g Pacing, stop bool) {
 func (r *runner) stop(g Pacing) {
 	defer r.asleep.Store(false)
 	r.raiseFlag()
-	if !r.lastLook() || Pacing(r.m.pacing.Load()) != g {
+	if !r.lastLook() || r.m.pacingNow() != g {
 		return
 	}
 	r.pause.still.Store(true)

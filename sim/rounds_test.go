@@ -25,17 +25,17 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 	}{
 		{"nothing", "breakpoint", 1, 0, ""},
 		{"a busy CPU is left out", "breakpoint", 1, -1,
-			"busy cpu 1 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
+			"busy cpu 1 took 2 interrupts and sent 0 rounds of 3; at most 0 of these may leave it out"},
 		{"a busy CPU takes one more", "breakpoint", 1, 1, "busy cpu 1 took 4 interrupts"},
 		{"the sender takes one", "breakpoint", 0, 1, "busy cpu 0 took 1 interrupts and sent 3 rounds of 3"},
 		{"an isolated CPU is left out", "breakpoint", 2, -1,
-			"isolated cpu 2 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
+			"isolated cpu 2 took 2 interrupts and sent 0 rounds of 3; at most 0 of these may leave it out"},
 		{"nothing", "breakpoint-lazy", 1, 0, ""},
 		{"a busy CPU is left out", "breakpoint-lazy", 1, -1, "busy cpu 1 took 2 interrupts"},
 		{"an isolated CPU is left out", "breakpoint-lazy", 2, -1, ""},
 		{"an isolated CPU is left out of all", "breakpoint-lazy", 2, -rounds, ""},
 		{"an isolated CPU takes one more", "breakpoint-lazy", 2, 1,
-			"isolated cpu 2 took 4 interrupts and sent 0 rounds of 3, of which at most 3 may leave it out"},
+			"isolated cpu 2 took 4 interrupts and sent 0 rounds of 3; at most 3 of these may leave it out"},
 	} {
 		l := newLive(t, newJob(t, config(t, "x86_64", tt.protocol, "gen:n=4", "busy=2,isolated=1,offline=1")))
 		row := RunRow{}
