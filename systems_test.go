@@ -14,7 +14,7 @@ import (
 func TestOtherSystems(t *testing.T) {
 	all, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax,
-		Env: append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0"), Tests: true,
+		Env:  append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0"), Tests: true,
 	}, "./...")
 	if err != nil {
 		t.Fatal(err)
