@@ -17,6 +17,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -335,6 +336,16 @@ func TestMachines(t *testing.T) {
 	} {
 		if err := f.Parse([]string{flag}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", flag, err, want)
+		}
+	}
+}
+
+// TestModelled: shares are whole numbers of percent, all of it 100.
+func TestModelled(t *testing.T) {
+	for share, want := range map[float64]string{1: "100 %", 0.997: "100 %", 0.372: "37 %", 0.01: "1 %"} {
+		s := calibration.Spread{Likely: 7.1e8, Low: 2.1e8, High: 2e9, Assumed: share}
+		if got := Modelled(s); got != "710 ms (210 ms to 2.0 s, "+want+" of it assumed)" {
+			t.Errorf("%v: %s", share, got)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func Ranged(s calibration.Spread) string {
 // Modelled is a time in nanoseconds as a headline says it: two digits, its range, and how
 // much of it rests on quantities that are assumed.
 func Modelled(s calibration.Spread) string {
-	return fmt.Sprintf("%s (%s to %s, %.2g %% of it assumed)", results.About(s.Likely), results.About(s.Low),
+	return fmt.Sprintf("%s (%s to %s, %.0f %% of it assumed)", results.About(s.Likely), results.About(s.Low),
 		results.About(s.High), 100*s.Assumed)
 }
 
