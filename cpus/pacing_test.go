@@ -58,7 +58,7 @@ func TestPacings(t *testing.T) {
 		m.SetPacing(Resting)
 		wait("they rest", m.still)
 		rested := calls()
-		// Whoever counts takes each CPU over once, which wakes it for a quantum or two.
+		// The count takes each CPU over once, which wakes it for a quantum or two.
 		const most = 100 * quantaSteps
 		for range 10 {
 			if n := calls() - rested; n > 10*most {

@@ -119,7 +119,7 @@ type Course struct {
 // (https://www.w3.org/TR/trace-context/, 3.2); the zero value for none.
 type Parent struct {
 	Trace, Span string
-	Unsampled   bool // nobody records the trace
+	Unsampled   bool // the client does not record the trace
 }
 
 // Service is a running machine and its clients' updates.

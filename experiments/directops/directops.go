@@ -141,7 +141,8 @@ func (r *row) attach(ctx context.Context) error {
 		return err
 	}
 	ips := t.Addrs()[:r.Trampolines]
-	name := map[[2]bool]string{{}: "direct", {false, true}: "direct-ops", {true, false}: "single-direct", {true, true}: "single-direct-far"}
+	name := map[[2]bool]string{
+		{}: "direct", {false, true}: "direct-ops", {true, false}: "single-direct", {true, true}: "single-direct-far"}
 	kind, err := dispatch.Parse(name[[2]bool{r.One, r.Far}])
 	if err != nil {
 		return err

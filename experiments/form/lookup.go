@@ -111,7 +111,9 @@ func late(columns []Column) {
 	var names []string
 	for i := range columns {
 		c := &columns[i]
-		c.Late = c.From != nil && (c.From.Late() || slices.ContainsFunc(c.From.Names(), func(name string) bool { return slices.Contains(names, name) }))
+		c.Late = c.From != nil && (c.From.Late() || slices.ContainsFunc(c.From.Names(), func(name string) bool {
+			return slices.Contains(names, name)
+		}))
 		if c.Late {
 			names = append(names, c.Name)
 		}

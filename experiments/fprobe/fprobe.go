@@ -94,7 +94,7 @@ type row struct {
 	counts      dispatch.Counts
 	threads     int // 0: it was not timed
 	live        *fit.Estimate
-	untraced    *fit.Estimate // a call that nobody traces, with as many threads
+	untraced    *fit.Estimate // a call that no tracer sees, with as many threads
 	each        []float64     // measurements
 	Source      string        // of the published hits
 	first       bool          // it is a row of the first program and number of threads

@@ -18,7 +18,7 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// straddleConfig says what is tried, and how often.
+// straddleConfig says which plans are tried, and how often.
 // Its fields are the flags of straddle.experiment.
 type straddleConfig struct {
 	Mutations []string // with sound for none

@@ -174,7 +174,7 @@ type frame struct {
 	said       []box // by texts at points
 }
 
-// frame leaves room for axes and what is written beside them.
+// frame leaves room for axes and the texts beside them.
 func (c *Chart) frame(p *paper, top float64) *frame {
 	f := &frame{paper: p, box: box{margin, margin, p.wide - margin, top}, bars: c.bars(), down: c.has(Lying) || c.has(Cells)}
 	f.across = c.X.scale(c.extent(func(s *Series, i int) []float64 { return s.X[i : i+1] }))

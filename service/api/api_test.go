@@ -230,7 +230,7 @@ func TestOpen(t *testing.T) {
 	is[Stats](w.do("GET", "/v1/stats", nil), 200) // questions are still answered
 }
 
-// TestTimesAreExplained: what is no time is answered with how a time is written.
+// TestTimesAreExplained: an answer to a wrong time says how a time is written.
 func TestTimesAreExplained(t *testing.T) {
 	p := is[Problem](ready(t).do("POST", "/v1/updates", request("a", true, `,"filter":["*"],"deadline":"tomorrow"`)), 400)
 	if p.Field != "deadline" || !strings.Contains(p.Detail, "RFC 3339") {

@@ -20,7 +20,8 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// Writer writes what it is told. It holds up nobody: what comes while many updates wait to be written is left out.
+// Writer writes the updates that it is told. It never holds up an update: one that comes while many wait to be written
+// is left out.
 type Writer struct {
 	queue chan service.Course
 	left  atomic.Int64

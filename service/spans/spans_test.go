@@ -26,7 +26,7 @@ func live(id int64) service.Course {
 		Update: service.Update{ID: id, Client: "c", Ops: "function", Enable: true, Records: 4, State: "live", Batch: 7}}
 }
 
-// told is what is written of updates, a line each.
+// told is the lines that are written of updates, one each.
 func told(t *testing.T, all ...service.Course) (lines []map[string]any) {
 	t.Helper()
 	var out bytes.Buffer

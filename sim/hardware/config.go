@@ -100,7 +100,8 @@ func unforgiving(path cpus.Path) bool {
 func Lazy(plan []poke.Step) error {
 	for _, st := range plan {
 		if st.Lazy {
-			return fmt.Errorf("%s: it leaves out CPUs in user space; all threads here are in user space, and membarrier reaches all that run",
+			return fmt.Errorf("%s: it leaves out CPUs in user space; all threads here are in user space, "+
+				"and membarrier reaches all that run",
 				st.Name())
 		}
 	}
