@@ -194,12 +194,17 @@ func (c *CPU) CanPark() bool {
 // interrupt came. The CPU goes on with a task that stands between two calls.
 func (c *CPU) Park(code *Code, sh Shared) Task {
 	c.Tick(code, sh)
-	t := Task{
+	t := c.Task()
+	c.Phase, c.polled, c.quiet, c.Linger = Boundary, false, false, 0
+	return t
+}
+
+// Task is what the CPU is in the middle of.
+func (c *CPU) Task() Task {
+	return Task{
 		Phase: c.Phase, Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, Text: c.Text, Off: c.Off, Ops: c.Ops,
 		Owes: c.quiet, Quiesce: c.Quiesce,
 	}
-	c.Phase, c.polled, c.quiet, c.Linger = Boundary, false, false, 0
-	return t
 }
 
 // CanUnpark tells whether the CPU stands where it can go on with another task.

@@ -99,14 +99,14 @@ func (m *Machine) run(i int, now bool) {
 			continue
 		}
 		next := m.now + cost
+		m.free(s, false)
 		if m.alone(next) {
 			m.now = next
 			m.events++
 			continue
 		}
 		s.active = true
-		m.free(s, false)
-		m.ask(next, evCPU, i)
+		m.ask(m.handle(i, s, next, now && m.steps.site != anySite), evCPU, i)
 		return
 	}
 	s.park = false
@@ -278,6 +278,9 @@ func (m *Machine) execute(i int, site int32, park bool) {
 	if m.cfg.Calls == EverySkip && !park && !m.calls.heat[site].hot() {
 		s.tally[cpus.Begun]++
 		s.tally[m.coldEvent(site)]++
+		return
+	}
+	if !park && m.repeat(i, s, site) {
 		return
 	}
 	s.cpu.SkipPoll()

@@ -12,6 +12,7 @@
 //     event comes goes on without the queue.
 //   - cpu.go lets CPUs make steps and has the time of each; space.go is where they
 //     run, user space or kernel, and which tasks they have preempted.
+//   - trap.go makes a trap two events, and repeats what the last one at its site came to.
 //   - calls.go draws the calls of traced functions. Only calls that can meet a
 //     change are events.
 //   - patcher.go executes an update, and says which stores wait in the patcher's store buffer, and how long. It works

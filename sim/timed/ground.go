@@ -101,6 +101,12 @@ func (m *Machine) Publish(_ int, patches []poke.Patch, undo bool) {
 	m.hotter()
 }
 
+// Unpublish implements poke.Ground: handlers that come later may find no batch.
+func (m *Machine) Unpublish() {
+	m.batch++
+	m.Table.Unpublish()
+}
+
 // Clear implements poke.Ground: calls of the batch's sites meet nothing any more.
 func (m *Machine) Clear() {
 	m.batch++
@@ -150,6 +156,7 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 			there += m.masks(s, there)
 		}
 		m.ask(there, evArrive, i)
+		p.reached = max(p.reached, there)
 	}
 	p.busy = at
 	m.ledger.round(p.home, c, p.left)

@@ -83,8 +83,8 @@ type Machine struct {
 	// comparisons is what the last lookup took, compared all of an update together.
 	comparisons int32
 	compared    uint64
-	lookups     []lookup // by site, the last that found it
-	batch       uint32   // number of the published batch, or of the last one
+	batch       uint32 // changes with the published batch, and when a handler may find it no more
+	traps       []trap // by site, the last
 
 	jitter *rand.Rand  // delays and stays
 	cold   rand.Source // for calls that are only counted
@@ -94,13 +94,6 @@ type Machine struct {
 	rounds uint64 // sent so far
 	parked int    // tasks that wait for a CPU
 	cpus.Reports
-}
-
-// lookup is what a search for a site in a batch finds, and takes.
-type lookup struct {
-	insn        isa.Insn
-	comparisons int32
-	batch       uint32
 }
 
 // exposure adds up how long sites hold breakpoints.
@@ -149,11 +142,12 @@ func build(cfg Config) (*Machine, error) {
 	m := &Machine{
 		Table: int3.NewSerialTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
 		cfg: cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
-		queue:   newQueue(),
-		text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
-		cpus:    make([]cpuState, n),
-		rules:   poke.NewRules(cfg.Code, cfg.Slots),
-		lookups: make([]lookup, len(cfg.Code.Sites)), batch: 1,
+		queue:  newQueue(),
+		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
+		cpus:   make([]cpuState, n),
+		rules:  poke.NewRules(cfg.Code, cfg.Slots),
+		batch:  1,
+		traps:  make([]trap, len(cfg.Code.Sites)),
 		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
 		pad: cpus.NewScratchpad(),
 	}

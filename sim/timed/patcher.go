@@ -28,6 +28,8 @@ type patcher struct {
 	stopped bool
 
 	awaits  waitFor
+	next    Nanos // its next event, where it awaits nothing
+	reached Nanos // when the last round, or the one under way, gets to the last of its targets
 	busy    Nanos // until then it sends, or has to wait anyway
 	resched Nanos // when it last gave way to other tasks
 	grace   Nanos // time spent in grace periods
@@ -113,7 +115,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 		ctx:     ctx, home: home, cause: part.Cause, running: true, resched: m.now, stepped: m.now,
 	}
 	m.sit(home)
-	m.ask(m.now, evPatcher, 0)
+	m.resume(m.now)
 	if err := m.happenUntil(ctx, func() bool { return !m.patch.running }); err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (m *Machine) goOn() {
 		}
 		next := m.now + cost
 		if !m.alone(next) {
-			m.ask(next, evPatcher, 0)
+			m.resume(next)
 			return
 		}
 		m.now = next
@@ -315,7 +317,7 @@ func (m *Machine) answered() {
 
 // resume lets the patcher go on at a time.
 func (m *Machine) resume(at Nanos) {
-	m.patch.awaits = forNothing
+	m.patch.awaits, m.patch.next = forNothing, at
 	m.ask(at, evPatcher, 0)
 }
 

@@ -44,19 +44,10 @@ func (m *Machine) Literal(site int) uint64 { return m.text.literals[site] }
 // CallOps implements cpus.Shared.
 func (m *Machine) CallOps(addr uint64) cpus.Outcome { return m.ops.Call(m.called, addr) }
 
-// Find implements cpus.Handler, and notes what it took. A site that was looked up in
-// this batch before is not searched for again: that would find and take the same.
+// Find implements cpus.Handler, and notes what it took.
 func (m *Machine) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
-	l := &m.lookups[m.cpus[m.padOf].cpu.Site]
-	if l.batch == m.batch {
-		m.comparisons = l.comparisons
-		return l.insn, cpus.Hit
-	}
 	insn, found := m.Table.Find(at, p)
 	m.comparisons = p.Comparisons
-	if found == cpus.Hit {
-		*l = lookup{insn, m.comparisons, m.batch}
-	}
 	return insn, found
 }
 
