@@ -22,20 +22,24 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-func experimentCommand(c *common) *cobra.Command {
+func experimentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "experiment",
+		Short: "questions with all it takes to answer them again (list, all, one of them, or a FILE" + formEnding + ")",
+	}
+}
+
+// addExperiments adds the commands below experiment.
+func addExperiments(c *common, root *cobra.Command) {
+	cmd, _, _ := root.Find([]string{"experiment"})
 	var all []*experimentFlags
 	for _, e := range catalogue.All() {
 		all = append(all, newExperiment(c, e))
-	}
-	cmd := &cobra.Command{
-		Use:   "experiment",
-		Short: "questions with all it takes to answer them again (list, all, one of them, or a FILE" + formEnding + ")",
 	}
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {
 		cmd.AddCommand(e.cmd)
 	}
-	return cmd
 }
 
 func experimentNames(all []*experimentFlags) (names []string) {

@@ -72,7 +72,7 @@ func spelled(err error) string {
 // line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
 	c := newCommon(s)
-	root := rootCommand(c)
+	root := rootFor(c, args)
 	root.SetArgs(args)
 	err := experimentFile(c, root, args)
 	if err == nil {

@@ -92,7 +92,12 @@ func (c *common) unpaged() {
 	}
 }
 
-func rootCommand(c *common) *cobra.Command {
+// rootCommand has every command.
+func rootCommand(c *common) *cobra.Command { return rootFor(c, nil) }
+
+// rootFor is rootCommand for a command line. To read all experiments takes a quarter of a start: they are left out where
+// the line is about a command that knows nothing of them.
+func rootFor(c *common, args []string) *cobra.Command {
 	s := c.streams
 	root := &cobra.Command{
 		Use:           "textpoke",
@@ -146,7 +151,7 @@ func rootCommand(c *common) *cobra.Command {
 		checkCommand(c),
 		proveCommand(c),
 		lessonsCommand(c),
-		experimentCommand(c),
+		experimentCommand(),
 		calibrateCommand(c),
 		recordsCommand(c),
 		interruptsCommand(c),
@@ -162,6 +167,14 @@ func rootCommand(c *common) *cobra.Command {
 		versionCommand(c),
 		installCommand(c),
 	)
+	about, _, _ := root.Find(args) // the root, where it finds none
+	for about.HasParent() && about.Parent() != root {
+		about = about.Parent()
+	}
+	switch about.Name() {
+	case root.Name(), "experiment", "schema", "install":
+		addExperiments(c, root)
+	}
 	addHelp(root)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
