@@ -26,7 +26,7 @@ func everyCommand(c *common, do func(cmd *cobra.Command, words []string)) {
 			walk(sub)
 		}
 	}
-	walk(rootCommand(c))
+	walk(rootFor(c, nil))
 }
 
 // TestHelpFits: help and man pages of every command fit a screen of 80 columns, but for

@@ -92,11 +92,8 @@ func (c *common) unpaged() {
 	}
 }
 
-// rootCommand has every command.
-func rootCommand(c *common) *cobra.Command { return rootFor(c, nil) }
-
-// rootFor is rootCommand for a command line. To read all experiments takes a quarter of a start: they are left out where
-// the line is about a command that knows nothing of them.
+// rootFor is the root, with every command, for a command line. To read all experiments takes a quarter of a start: they
+// are left out where the line is about a command that knows nothing of them.
 func rootFor(c *common, args []string) *cobra.Command {
 	s := c.streams
 	root := &cobra.Command{

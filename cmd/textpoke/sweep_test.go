@@ -128,7 +128,7 @@ func TestSweepSaysHowFar(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	c := newCommon(streams{nil, io.Discard, io.Discard})
 	c.progress = &progress{screen: io.Discard, width: func() int { return 80 }}
-	root := rootCommand(c)
+	root := rootFor(c, nil)
 	root.SetArgs([]string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(100), "--format", "csv"})
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,22 @@ func TestWaitersShareAnUpdate(t *testing.T) {
 	}
 }
 
+// TestClients: a client counts from its first wish to its last.
+func TestClients(t *testing.T) {
+	bubble(t, 9, Config{}, func(t *testing.T, x *fakeText, c *Coordinator) {
+		for i, r := range []Request{enable("a", 1), enable("b", 1), disable("a", 1), disable("b", 1)} {
+			ticket := submit(t, c, r)
+			if i%3 == 0 { // the first and the last wish change the text
+				x.release(1)
+			}
+			wantErr(t, ticket, nil)
+			if n, want := c.Clients(), []int{1, 2, 1, 0}[i]; n != want {
+				t.Errorf("after %d requests: %d clients, want %d", i+1, n, want)
+			}
+		}
+	})
+}
+
 // TestGather: an update waits for company, just so long, and not when closed.
 func TestGather(t *testing.T) {
 	const gather = 20 * time.Millisecond

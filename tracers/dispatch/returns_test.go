@@ -216,6 +216,8 @@ func TestRefused(t *testing.T) {
 			}
 		} else if !errors.Is(err, busy) || k.cost(w, 0) != before {
 			t.Errorf("%s: %v, cost %+v", k.Name, err, k.cost(w, 0))
+		} else if again := w.Attach(direct); again == nil || again.Error() != err.Error() {
+			t.Errorf("%s: %v, and asked again: %v", k.Name, err, again)
 		}
 		w = sole(t, k)
 		o := tracers.NewOps("o", tracers.CountHits, 0)
