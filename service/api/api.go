@@ -230,6 +230,7 @@ func (h *Handler) guard(rt route) http.Handler {
 			return
 		}
 		p := problemOf(err)
+		p.Field = rt.spells(p.Field)
 		if p.Status >= http.StatusInternalServerError {
 			a.err = err
 		}
@@ -237,6 +238,17 @@ func (h *Handler) guard(rt route) http.Handler {
 			refuse(w, r, a, p)
 		}
 	})
+}
+
+// inPaths are the service's fields that have another name where they are part of a path.
+var inPaths = map[string]string{"client": "name", "cpu": "id"}
+
+// spells is a field as a route's clients have it.
+func (rt route) spells(field string) string {
+	if in := inPaths[field]; in != "" && strings.Contains(rt.path, "{"+in+"}") {
+		return in
+	}
+	return field
 }
 
 // takesBody tells whether a route reads what is sent.

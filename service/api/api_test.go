@@ -162,7 +162,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/v1/records?filter=" + strings.Repeat("a", 1001), "", 400, "filter[0]"},
 		{"GET", "/v1/compare?buffers=0", "", 400, "buffers[0]"},
 		{"GET", "/v1/compare?buffers=" + strings.Repeat("1,", 16) + "1", "", 400, "buffers"},
-		{"PUT", "/v1/cpus/77", `{"online":false}`, 400, "cpu"},
+		{"PUT", "/v1/cpus/77", `{"online":false}`, 400, "id"},
 		{"PUT", "/v1/cpus/1", `{}`, 400, "online"},
 		{"GET", "/v1/events?after=-1", "", 400, "after"},
 		{"POST", "/v1/experiments", `{"name":"nonsense"}`, 400, "name"},

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 // contract is a client's transport that holds every answer against openapi.json:
@@ -250,5 +252,50 @@ func TestParametersAreTheDocuments(t *testing.T) {
 	}
 	if tried < 10 {
 		t.Errorf("only %d parameters were tried", tried)
+	}
+}
+
+// TestPathsFields: who gets a part of a path wrong is told its name, as the path has it.
+func TestPathsFields(t *testing.T) {
+	w := ready(t, func(_ *service.Config, c *Config) {
+		c.Tokens = tokens(t, "full "+fullToken+"\nown "+ownToken+" a\n")
+	})
+	body := map[string]string{"/v1/cpus/{id}": `{"online":false}`, "/v1/clients/{name}/ops/{ops}": `{"records":["fn1"]}`}
+	wrong := map[string][]string{"id": {"x", "-1", "99999999999999999999"}, "name": {"a%01", strings.Repeat("a", maxText+1)}}
+	wrong["ops"] = wrong["name"]
+	tried := 0
+	for path, ops := range readDocument() {
+		for method, op := range ops {
+			for _, p := range op.Parameters {
+				if p.In != "path" {
+					continue
+				}
+				w.token = fullToken
+				for _, value := range wrong[p.Name] {
+					at := strings.Replace(path, "{"+p.Name+"}", value, 1)
+					at = strings.NewReplacer("{id}", "1", "{name}", "a", "{ops}", "function").Replace(at)
+					var in any
+					if text := body[path]; text != "" && method == "put" {
+						in = text
+					}
+					r := w.do(strings.ToUpper(method), at, in)
+					var got Problem
+					if err := json.Unmarshal([]byte(r.body), &got); err != nil || got.Field != p.Name {
+						t.Errorf("%s %s with %.20q: %d, field %q, want %q", method, path, value, r.status, got.Field, p.Name)
+					}
+					tried++
+				}
+			}
+		}
+	}
+	if tried < 30 {
+		t.Errorf("only %d were tried", tried)
+	}
+	w.token = ownToken
+	for method, path := range map[string]string{"POST": "/v1/clients/b/renew", "PUT": "/v1/clients/b/ops/function"} {
+		in := map[string]any{"PUT": body["/v1/clients/{name}/ops/{ops}"]}[method]
+		if p := is[Problem](w.do(method, path, in), 403); p.Field != "name" {
+			t.Errorf("%s %s: field %q", method, path, p.Field)
+		}
 	}
 }
