@@ -76,6 +76,13 @@ func TestHold(t *testing.T) {
 	}
 	fifth := wait("a", "fn5")
 	isHeld(fifth.ID, fits.Add(30*time.Minute))
+	for range statusUpdates {
+		do(t, s, disable("c", "fn9"))
+	}
+	now, err := s.Status(t.Context())
+	if all := now.Updates; err != nil || len(all) != statusUpdates+1 || all[statusUpdates].ID != fifth.ID || all[0].ID < all[1].ID {
+		t.Errorf("%+v, %v: want the last updates and the one that is held", all, err)
+	}
 	if u, err := s.Cancel(t.Context(), fifth.ID); err != nil || u.State != journal.Cancelled {
 		t.Errorf("%+v, %v", u, err)
 	}

@@ -3,10 +3,13 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // Stats counts what the service has done since it was started.
@@ -51,13 +54,14 @@ type Batch struct {
 type Status struct {
 	Stats   Stats    `json:"stats"`
 	CPUs    []CPU    `json:"cpus"`    // their traps and calls are of the last moment when all CPUs could be stopped
-	Updates []Update `json:"updates"` // the last since the start, the youngest first
+	Updates []Update `json:"updates"` // the last since the start and those that are held, the youngest first
 	Batches []Batch  `json:"batches"` // likewise, the oldest first
 }
 
 // How much of the past a Status has.
 const (
 	statusUpdates = 20
+	statusHeld    = 20
 	statusBatches = 40
 )
 
@@ -122,10 +126,23 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	defer s.mu.Unlock()
 	each := s.cpus(tallies)
 	out := Status{Stats: s.stats(ready, size, each), CPUs: each, Updates: []Update{}, Batches: append([]Batch{}, s.progress.sizes...)}
-	for i := range s.progress.updates {
-		out.Updates = append(out.Updates, s.progress.updates[len(s.progress.updates)-1-i].update())
+	for _, p := range s.progress.updates {
+		out.Updates = append(out.Updates, p.update())
 	}
+	out.Updates = append(out.Updates, s.longHeld(out.Updates)...)
+	slices.SortFunc(out.Updates, func(a, b Update) int { return cmp.Compare(b.ID, a.ID) })
 	return out, nil
+}
+
+// longHeld is those that are held for longer than the last updates go back: the first that fit.
+func (s *Service) longHeld(last []Update) (held []Update) {
+	for id, p := range s.open {
+		if u := p.update(); u.State == journal.Held && !slices.ContainsFunc(last, func(l Update) bool { return l.ID == id }) {
+			held = append(held, u)
+		}
+	}
+	slices.SortFunc(held, func(a, b Update) int { return cmp.Or(a.Fits.Compare(b.Fits), cmp.Compare(a.ID, b.ID)) })
+	return held[:min(len(held), statusHeld)]
 }
 
 func (s *Service) tallies(ctx context.Context) ([]cpus.Tally, error) {

@@ -196,6 +196,44 @@ func TestServed(t *testing.T) {
 	)
 }
 
+// asks submits an update.
+func asks(t *testing.T, server, body string) {
+	t.Helper()
+	reply, err := http.Post(server+"/v1/updates", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s: %s", body, reply.Status)
+	}
+}
+
+// TestHeld: the page says what is held, until when and why, also when twenty others came later, and who wants what.
+// What is held can be cancelled there.
+func TestHeld(t *testing.T) {
+	server := served(t, "--cpus", "busy=2,isolated=1", "--records", "gen:n=100", "--budget", "isolated=3/1h")
+	asks(t, server, `{"client": "ftrace", "records": ["fn1", "fn2"], "enable": true, "lease": 100000, "wait": true}`)
+	asks(t, server, `{"client": "perf", "records": ["fn3"], "enable": true, "hold": true}`)
+	for range 25 {
+		asks(t, server, `{"client": "other", "records": ["fn9"], "enable": false, "wait": true}`)
+	}
+	tab := browse(t, server)
+	tab.Await(`/^Update 2 of perf is held until \d.*: isolated=3\/1h0m0s, of which it takes 3 Cancel$/.test($("held").textContent)`)
+	tab.Await(`$("updates").rows.length === 1 + 20 + 1`)
+	tab.Await(`/^ftracefunction2\d+\/\d+\/\d+, \d/.test($("clients").tBodies[0].rows[0]?.textContent)`)
+	for _, width := range []int64{1280, 390} {
+		tab.Do(chromedp.EmulateViewport(width, 844))
+		tab.Await(`tracks.width <= innerWidth`)
+		if cut := tab.TooWide(); len(cut) > 0 {
+			t.Errorf("on a screen of %d pixels these are cut: %q", width, cut)
+		}
+		tab.Picture(fmt.Sprintf("held-%d", width))
+	}
+	tab.Do(chromedp.Click("#held button"))
+	tab.Await(`$("held").children.length === 0 && $("updates").rows.length === 1 + 20`)
+}
+
 // TestToken: a page that may not read asks for a token, and one that may only read
 // says so when more is asked of it.
 func TestToken(t *testing.T) {

@@ -38,6 +38,7 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 	}
 	updates[1]["state"], updates[1]["error"] = "failed", "store into record 17: injected"
 	updates[2]["state"], updates[2]["client"], updates[2]["ops"] = "queued", "tracer-of-the-database-1", "kretprobe_multi"
+	updates[3]["state"], updates[3]["fits"], updates[3]["phase"] = "held", now.Add(25*time.Hour), "isolated=500/1h0m0s, of which it takes 504"
 	answer("/v1/status", object{
 		"stats": object{"requests": 640, "merged": 640, "batches": 20, "updates": 20, "failed": 1, "changes": 42757,
 			"rounds": 504, "ipis": 504 * (cpus - 1), "violations": 0, "queued": 0, "enabled": 42757, "ready": true,
