@@ -55,6 +55,32 @@ func BenchmarkWatched(b *testing.B) {
 	b.ReportMetric(control.bytes/control.took.Seconds()/1e6, "control-MB/s")
 }
 
+// BenchmarkOpened is the processor's time that this process takes for a stream of events that another process opens and
+// closes, while nothing happens; and for one of a bare server.
+func BenchmarkOpened(b *testing.B) {
+	w := ready(b, func(_ *service.Config, c *Config) { c.Limits.Streams = 1 << 20 })
+	w.handler.conns.most = 1 << 20
+	plain := plainServer(0)
+	defer plain.Close()
+	spent := func(url string) (sum turn) {
+		watching := startWatchers(b, url)
+		before := processorTime()
+		time.Sleep(time.Second)
+		sum.used = processorTime() - before
+		sum.opened = watching.end(b).Opened
+		return sum
+	}
+	var all, control turn
+	for b.Loop() {
+		one, other := spent(w.http.URL), spent(plain.URL)
+		all.used, all.opened = all.used+one.used, all.opened+one.opened
+		control.used, control.opened = control.used+other.used, control.opened+other.opened
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(all.used.Seconds()/all.opened*1e6, "us/opening")
+	b.ReportMetric(control.used.Seconds()/control.opened*1e6, "control-us/opening")
+}
+
 // turn adds up seconds of the same kind.
 type turn struct {
 	updates, opened, bytes float64

@@ -31,7 +31,7 @@ const pace = 20 * time.Millisecond
 
 // share is how much of one core all streams together take, however many there are and however often they are opened: the
 // rest is for updates. A stream whose turn comes late falls behind, and is told so.
-const share = 0.1
+const share = 0.05
 
 // turns lets streams send their pieces one after the other.
 type turns struct {
@@ -186,7 +186,7 @@ func (s *stream) piece() error {
 
 // encodeEvent is an event as every stream sends it.
 func encodeEvent(e *service.Event) ([]byte, error) {
-	text := bytes.NewBuffer(make([]byte, 0, 512)) // most have less
+	text := bytes.NewBuffer(make([]byte, 0, 256)) // most have less
 	fmt.Fprintf(text, "id: %d\nevent: %s\ndata: ", e.ID, e.Kind)
 	err := jsonv2.MarshalWrite(text, e, jsonv1.DefaultOptionsV1()) // half of what encoding/json takes
 	text.WriteString("\n\n")
