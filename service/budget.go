@@ -91,19 +91,9 @@ func (l Limit) Spend(at, until time.Time, interrupts int) time.Time {
 	return sooner(later(at, until).Add(l.worth(interrupts)), at.Add(l.Period))
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-func sooner(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
+func sooner(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // quiet is until when nothing is switched, and why; the time itself where something is. Windows that follow each other
 // are one.

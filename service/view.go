@@ -92,7 +92,7 @@ func (s *Service) Violations() []cpus.Violation { return s.live.Violations() }
 // have the roles that they were given.
 func (s *Service) Plug(ctx context.Context, cpu int, in bool) error {
 	if n := len(s.live.CPUs()); cpu < 0 || cpu >= n {
-		return &FieldError{"cpu", fmt.Sprintf("%d: there are %d", cpu, n)}
+		return &FieldError{"id", fmt.Sprintf("%d: there are %d", cpu, n)}
 	}
 	ctx, cancel := s.whileAlive(ctx)
 	defer cancel()

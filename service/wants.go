@@ -170,10 +170,6 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	return s.plan(ctx, &r, which)
-}
-
-func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, err error) {
 	for _, w := range s.store.WantedBy(which) {
 		if w.Client != r.Client || w.Ops != r.Ops {
 			p.Others++
@@ -182,7 +178,7 @@ func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, er
 	s.mu.Lock()
 	p.Waiting = s.total
 	s.mu.Unlock()
-	changes := s.changes(r, which)
+	changes := s.changes(&r, which)
 	cost, roles, err := s.price(ctx, changes)
 	p.Records, p.Changes, p.Roles = len(which), len(changes), roles
 	p.Flushes, p.Rounds, p.IPIs, p.IPIsPerCPU = cost.Flushes, cost.Rounds, cost.IPIs, cost.IPIsPerCPU

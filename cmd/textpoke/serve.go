@@ -177,23 +177,16 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	v.http = v.handler.Server(s.connections)
-	scheme := "http"
-	if l.Addr().Network() == "unix" {
-		go func() { v.failed <- v.http.Serve(l) }()
-		_, err = fmt.Fprintln(s.streams.out, s.listen)
-		return err
+	address, accept := "http://"+l.Addr().String(), v.http.Serve
+	switch {
+	case l.Addr().Network() == "unix":
+		address = s.listen
+	case secure != nil:
+		address, v.http.TLSConfig = "https://"+l.Addr().String(), secure
+		accept = func(l net.Listener) error { return v.http.ServeTLS(l, "", "") }
 	}
-	if secure != nil {
-		scheme, v.http.TLSConfig = "https", secure
-	}
-	go func() {
-		if secure != nil {
-			v.failed <- v.http.ServeTLS(l, "", "")
-		} else {
-			v.failed <- v.http.Serve(l)
-		}
-	}()
-	_, err = fmt.Fprintf(s.streams.out, "%s://%s\n", scheme, l.Addr())
+	go func() { v.failed <- accept(l) }()
+	_, err = fmt.Fprintln(s.streams.out, address)
 	return err
 }
 

@@ -12,6 +12,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -74,8 +75,9 @@ type Handler struct {
 	running atomic.Pointer[running]
 	tokens  atomic.Pointer[Tokens]
 	rates   rates
-	conns   *connLimit    // of Server; nil without
-	stopped chan struct{} // closed by Stop
+	conns   *connLimit // of Server; nil without
+	stopped context.Context
+	stop    context.CancelFunc // of that
 	drains  atomic.Bool
 }
 
@@ -88,7 +90,8 @@ type running struct {
 // New makes a Handler that is not ready yet.
 func New(cfg Config) *Handler {
 	cfg.Limits = cfg.Limits.withDefaults()
-	h := &Handler{cfg: cfg, turns: newTurns(), stopped: make(chan struct{}), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
+	h := &Handler{cfg: cfg, turns: newTurns(), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
+	h.stopped, h.stop = context.WithCancel(context.Background())
 	h.tokens.Store(&cfg.Tokens)
 	h.metrics = newMetrics(h)
 	h.routes = h.mux()
@@ -105,8 +108,8 @@ func (h *Handler) SetTokens(t Tokens) { h.tokens.Store(&t) }
 // still answered.
 func (h *Handler) Drain() { h.drains.Store(true) }
 
-// Stop ends streams of events. It is called once, after Drain.
-func (h *Handler) Stop() { close(h.stopped) }
+// Stop ends streams of events. It is called after Drain.
+func (h *Handler) Stop() { h.stop() }
 
 // health is whether requests are taken, and why not.
 func (h *Handler) health() Health {
@@ -230,7 +233,9 @@ func (h *Handler) guard(rt route) http.Handler {
 			return
 		}
 		p := problemOf(err)
-		p.Field = rt.spells(p.Field)
+		if p.Field == "client" && strings.Contains(rt.path, "{name}") { // as the path calls it
+			p.Field = "name"
+		}
 		if p.Status >= http.StatusInternalServerError {
 			a.err = err
 		}
@@ -238,17 +243,6 @@ func (h *Handler) guard(rt route) http.Handler {
 			refuse(w, r, a, p)
 		}
 	})
-}
-
-// inPaths are the service's fields that have another name where they are part of a path.
-var inPaths = map[string]string{"client": "name", "cpu": "id"}
-
-// spells is a field as a route's clients have it.
-func (rt route) spells(field string) string {
-	if in := inPaths[field]; in != "" && strings.Contains(rt.path, "{"+in+"}") {
-		return in
-	}
-	return field
 }
 
 // takesBody tells whether a route reads what is sent.

@@ -172,11 +172,11 @@ func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (h *Handler) readyz(w http.ResponseWriter, _ *http.Request) error {
-	now := h.health()
-	if now.Status != "ok" {
-		return send(w, http.StatusServiceUnavailable, now)
+	now, status := h.health(), http.StatusServiceUnavailable
+	if now.Status == "ok" {
+		status = http.StatusOK
 	}
-	return send(w, http.StatusOK, now)
+	return send(w, status, now)
 }
 
 func (h *Handler) version(w http.ResponseWriter, _ *http.Request) error {

@@ -94,22 +94,8 @@ func (c *connLimit) awaits(r *http.Request) (ended func()) {
 	if c == nil || !ok || r.ProtoMajor != 1 { // several requests share one of HTTP/2
 		return func() {}
 	}
-	c.mark(conn, true)
-	return func() { c.mark(conn, false) }
-}
-
-func (c *connLimit) mark(conn net.Conn, idle bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, known := c.open[conn]
-	switch {
-	case !known: // it was one too many
-	case idle && at == nil:
-		c.open[conn] = c.idle.PushBack(conn)
-	case !idle && at != nil:
-		c.idle.Remove(at)
-		c.open[conn] = nil
-	}
+	c.changed(conn, http.StateIdle)
+	return func() { c.changed(conn, http.StateActive) }
 }
 
 // errorLog is for what net/http has to say: mostly of clients that do not speak

@@ -82,7 +82,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	return h.streamed(w, r, "text/event-stream", func(out *pieces) error {
 		from := h.running.Load().service.Events(after)
-		s := &stream{pieces: out, from: from, gone: r.Context().Done(), stopped: h.stopped, ended: from.Ended(),
+		s := &stream{pieces: out, from: from, gone: r.Context().Done(), stopped: h.stopped.Done(), ended: from.Ended(),
 			kinds: kinds, client: client, turns: h.turns, alive: time.NewTicker(beat)}
 		defer s.alive.Stop()
 		defer h.attend(renew, client)()
@@ -292,13 +292,7 @@ func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	go func() {
-		select {
-		case <-h.stopped:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(h.stopped, cancel)()
 	return h.streamed(w, r, kind, func(out *pieces) error {
 		defer h.attend(renew, client)()
 		err := h.running.Load().service.Trace(ctx, client, ops, func(lines []service.Line, missed int) error {

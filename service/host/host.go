@@ -329,7 +329,7 @@ func (h *Host) Tallies(context.Context) ([]cpus.Tally, error) {
 
 // Plug is refused.
 func (h *Host) Plug(context.Context, int, bool) error {
-	return &service.FieldError{Field: "cpu", Reason: "it is this machine's own: unplug it in " + h.cfg.CPUs}
+	return &service.FieldError{Field: "id", Reason: "it is this machine's own: unplug it in " + h.cfg.CPUs}
 }
 
 // Interrupts prints those of this machine, since it was booted.

@@ -4,6 +4,7 @@ package journal
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 )
@@ -103,11 +104,7 @@ func (s *state) outdated(now time.Time, keep Keep) (last, n int64) {
 
 // outdatedRuns is the runs that go.
 func (s *state) outdatedRuns(now time.Time, keep Keep) (gone []int64) {
-	ids := make([]int64, 0, len(s.runs))
-	for id := range s.runs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(s.runs))
 	bytes, last := int64(0), int64(0)
 	for _, id := range slices.Backward(ids) {
 		if bytes += s.runs[id].Bytes; keep.Bytes > 0 && bytes > keep.Bytes && last == 0 {

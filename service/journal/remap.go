@@ -131,7 +131,8 @@ func (s *Store) remap(r *renumbering, id Identity) error {
 			more = append(more, s.tookAway(who, lost, missing(gone, id), at)...)
 		}
 	}
-	for _, a := range s.openOnes() {
+	for _, open := range slices.Sorted(maps.Keys(st.open)) {
+		a := st.open[open]
 		now, gone, lost := r.numbers(a.Which.numbers())
 		changed := *a
 		changed.Which = newWhich(now)
@@ -143,13 +144,6 @@ func (s *Store) remap(r *renumbering, id Identity) error {
 		}
 	}
 	return s.rotate(more)
-}
-
-func (s *Store) openOnes() (out []*accepted) {
-	for _, id := range slices.Sorted(maps.Keys(s.state.open)) {
-		out = append(out, s.state.open[id])
-	}
-	return out
 }
 
 // tookAway is the update that says what a client has lost.

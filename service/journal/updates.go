@@ -155,6 +155,15 @@ func (s *Store) Unanswered() (out []Order) {
 
 // Update is the update of that ID.
 func (s *Store) Update(_ context.Context, id int64) (Update, error) {
+	a, err := s.find(id)
+	if err != nil {
+		return Update{}, err
+	}
+	return a.Update, nil
+}
+
+// find is an update that is open, or has ended.
+func (s *Store) find(id int64) (*accepted, error) {
 	s.mu.RLock()
 	r, a := s.state.row(id), s.state.open[id]
 	var at row
@@ -164,15 +173,11 @@ func (s *Store) Update(_ context.Context, id int64) (Update, error) {
 	s.mu.RUnlock()
 	switch {
 	case a != nil:
-		return a.Update, nil
+		return a, nil
 	case r == nil || at.state == "" && id <= s.gone():
-		return Update{}, fmt.Errorf("update %d: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("update %d: %w", id, ErrNotFound)
 	}
-	got, err := s.readRow(id, at)
-	if err != nil {
-		return Update{}, err
-	}
-	return got.Update, nil
+	return s.readRow(id, at)
 }
 
 func (s *Store) gone() int64 {
@@ -214,20 +219,9 @@ func (s *Store) unreadable(id int64, err error) error {
 // another request.
 func (s *Store) ByKey(_ context.Context, client, key, digest string) (Update, error) {
 	s.mu.RLock()
-	id, ok := s.state.keys[hashOf(client, key)]
-	var at row
-	var open *accepted
-	if ok {
-		at, open = *s.state.row(id), s.state.open[id]
-	}
+	id := s.state.keys[hashOf(client, key)] // 0 is none
 	s.mu.RUnlock()
-	switch {
-	case !ok:
-		return Update{}, ErrNotFound
-	case open != nil:
-		return sameRequest(open, client, key, digest)
-	}
-	a, err := s.readRow(id, at)
+	a, err := s.find(id)
 	if err != nil {
 		return Update{}, err
 	}
