@@ -20,12 +20,12 @@ const sector = 512
 
 // simDisk is a disk that does everything that a disk may do. What is written is in the cache at
 // once and on the platter after a sync; when the power is cut any sectors of what was not synced
-// are there, and the changes of names up to any of them.
+// are there, and any of the changes of names up to one of them; files are removed in order.
 type simDisk struct {
 	rng     *rand.Rand
 	names   map[string]*simFile // as the process sees them
 	durable map[string]*simFile // as they are after a cut of the power
-	renames []func()            // changes of names that are not durable yet, in order
+	renames []rename            // changes of names that are not durable yet, in order
 	lock    bool
 	until   int  // operations until it ends the process; below 0: never
 	flaky   bool // syncs fail and there is no room, now and then
@@ -35,6 +35,12 @@ type simDisk struct {
 type simFile struct {
 	cache, platter []byte
 	dirty          []write
+}
+
+// rename is a change of a name.
+type rename struct {
+	do      func()
+	removes bool
 }
 
 type write struct {
@@ -98,8 +104,11 @@ func (f *simFile) lose(rng *rand.Rand) {
 
 // cut cuts the power: what is on the platter is all that is left.
 func (d *simDisk) cut() {
-	for _, do := range d.renames[:d.rng.IntN(len(d.renames)+1)] {
-		do()
+	all := d.rng.IntN(2) == 0
+	for _, c := range d.renames[:d.rng.IntN(len(d.renames)+1)] {
+		if all || c.removes || d.rng.IntN(2) == 0 {
+			c.do()
+		}
 	}
 	d.renames = nil
 	files := map[*simFile]bool{}
@@ -128,15 +137,15 @@ func (d *simDisk) content() (text string) {
 }
 
 // change notes a change of names.
-func (d *simDisk) change(do func(names map[string]*simFile)) {
+func (d *simDisk) change(removes bool, do func(names map[string]*simFile)) {
 	do(d.names)
-	d.renames = append(d.renames, func() { do(d.durable) })
+	d.renames = append(d.renames, rename{func() { do(d.durable) }, removes})
 }
 
 func (d *simDisk) Create(name string) (Handle, error) {
 	d.step()
 	f := &simFile{}
-	d.change(func(names map[string]*simFile) { names[name] = f })
+	d.change(false, func(names map[string]*simFile) { names[name] = f })
 	return &simHandle{d, f}, nil
 }
 
@@ -150,7 +159,7 @@ func (d *simDisk) Open(name string) (Handle, error) {
 func (d *simDisk) Rename(from, to string) error {
 	d.step()
 	f := d.names[from]
-	d.change(func(names map[string]*simFile) {
+	d.change(false, func(names map[string]*simFile) {
 		names[to] = f
 		delete(names, from)
 	})
@@ -159,7 +168,7 @@ func (d *simDisk) Rename(from, to string) error {
 
 func (d *simDisk) Remove(name string) error {
 	d.step()
-	d.change(func(names map[string]*simFile) { delete(names, name) })
+	d.change(true, func(names map[string]*simFile) { delete(names, name) })
 	return nil
 }
 
@@ -167,8 +176,8 @@ func (d *simDisk) List() ([]string, error) { return slices.Sorted(maps.Keys(d.na
 
 func (d *simDisk) Sync() error {
 	d.step()
-	for _, do := range d.renames {
-		do()
+	for _, c := range d.renames {
+		c.do()
 	}
 	d.renames = nil
 	return nil
@@ -255,8 +264,9 @@ func (h *simHandle) Sync() error {
 
 func (h *simHandle) Close() error { return nil }
 
-// exchange changes a digit in some frame of a log, and makes its sum good again.
-func exchange(rng *rand.Rand, b []byte) bool {
+// exchange changes a digit in some frame of a log, and makes its sum good again. With behind the frame is of another time,
+// and so has another link, and the one before it is damaged, as on a page that was put back.
+func exchange(rng *rand.Rand, b []byte, behind bool) bool {
 	var all [][]byte
 	for at := 0; ; {
 		f, ok := parseFrame(b[at:])
@@ -269,12 +279,20 @@ func exchange(rng *rand.Rand, b []byte) bool {
 	if len(all) == 0 {
 		return false
 	}
-	one := all[rng.IntN(len(all))]
+	at := rng.IntN(len(all))
+	if behind && rng.IntN(2) == 0 {
+		at = len(all) - 1
+	}
+	one := all[at]
 	digit := bytes.LastIndexByte(one, '9')
-	if digit < frameHeader {
+	if digit < frameHeader || behind && at == 0 {
 		return false
 	}
 	one[digit] = '8'
+	if behind {
+		one[24] ^= 1 // of its link
+		all[at-1][frameHeader] ^= 1
+	}
 	binary.BigEndian.PutUint32(one[4:], crc32.Checksum(one[8:], castagnoli))
 	return true
 }
@@ -292,9 +310,9 @@ func (d *simDisk) lie(before map[string][]byte) string {
 	at := d.rng.IntN(len(f.cache))
 	page := f.cache[at/sector*sector : min((at/sector+1)*sector, len(f.cache))]
 	what := ""
-	switch d.rng.IntN(4) {
-	case 3: // of another time, with a good sum
-		if what = "another frame"; !exchange(d.rng, f.cache) {
+	switch kind := d.rng.IntN(5); kind {
+	case 3, 4: // of another time, with a good sum
+		if what = "another frame"; !exchange(d.rng, f.cache, kind == 4) {
 			return ""
 		}
 	case 0:
