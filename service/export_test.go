@@ -8,7 +8,7 @@ import "github.com/textpoke/textpoke/cpus"
 // update runs.
 func (s *Service) CheckText() []cpus.Violation {
 	s.live.(*simulated).CheckAll(s.coord.Snapshot().Live)
-	return s.Violations()
+	return s.live.Violations()
 }
 
 // Long says to run slow tests.

@@ -84,7 +84,7 @@ func (w *world) start(t testing.TB) (s *Service, kill func()) {
 		if err := st.Close(); err != nil && !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("Close of the journal: %v", err)
 		}
-		if v := s.Violations(); len(v) > 0 {
+		if v := s.live.Violations(); len(v) > 0 {
 			t.Errorf("violations: %v", v)
 		}
 	}

@@ -174,4 +174,3 @@ func (m *simulated) Plug(ctx context.Context, cpu int, in bool) error {
 }
 
 func (m *simulated) Interrupts(w io.Writer) error { return m.WriteInterrupts(w) }
-func (m *simulated) Violations() []cpus.Violation { return m.Live.Violations() }

@@ -85,9 +85,6 @@ func (s *Service) records(which []int) []Record {
 // /proc/interrupts.
 func (s *Service) Interrupts(w io.Writer) error { return s.live.Interrupts(w) }
 
-// Violations are the first of the promises that the machine has seen broken.
-func (s *Service) Violations() []cpus.Violation { return s.live.Violations() }
-
 // Plug brings a CPU in, or takes it out; one that is so already stays so. It is not remembered: after a restart all CPUs
 // have the roles that they were given.
 func (s *Service) Plug(ctx context.Context, cpu int, in bool) error {

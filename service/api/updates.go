@@ -31,13 +31,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := h.readBody(w, r, &q); err != nil {
 		return err
 	}
-	if err := q.keyed(r); err != nil {
-		return err
-	}
-	if err := q.check(); err != nil {
-		return err
-	}
-	if err := mine(w, q.Client); err != nil {
+	if err := q.asked(w, r); err != nil {
 		return err
 	}
 	if dry {
@@ -70,6 +64,18 @@ func (q *Request) keyed(r *http.Request) error {
 		return badField("Idempotency-Key", "is empty")
 	}
 	return nil
+}
+
+// asked looks at a request, and who asks.
+func (q *Request) asked(w http.ResponseWriter, r *http.Request) error {
+	err := q.keyed(r)
+	if err == nil {
+		err = q.check()
+	}
+	if err == nil {
+		err = mine(w, q.Client)
+	}
+	return err
 }
 
 // check looks at what the service does not.
@@ -294,13 +300,7 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 		Enable: new(true), Lease: q.Lease, Wait: q.Wait, Hold: q.Hold}
 	tag, err := match(r)
 	if err == nil {
-		err = req.keyed(r)
-	}
-	if err == nil {
-		err = req.check()
-	}
-	if err == nil {
-		err = mine(w, req.Client)
+		err = req.asked(w, r)
 	}
 	if err != nil {
 		return err

@@ -59,17 +59,10 @@ type Lab struct {
 // State is how far a run has got.
 type State = journal.State
 
-// The states. The first two are on their way, the others are final.
-const (
-	Queued    = journal.Queued
-	Running   = journal.Running
-	Done      = journal.Done
-	Failed    = journal.Failed
-	Cancelled = journal.Cancelled
-)
-
-// States lists them all.
-func States() []State { return []State{Queued, Running, Done, Failed, Cancelled} }
+// States lists those that a run can have. The first two are on their way, the others are final.
+func States() []State {
+	return []State{journal.Queued, journal.Running, journal.Done, journal.Failed, journal.Cancelled}
+}
 
 // Result is one run of an experiment.
 type Result struct {
@@ -222,7 +215,7 @@ func prepare(known []*experiments.Experiment, q Question) (*run, error) {
 
 // enter puts a run of the journal into the queue. The caller holds mu, or runs alone.
 func (l *Lab) enter(x *run, kept journal.Run) {
-	x.ID, x.Name, x.State, x.Submitted, x.Error = kept.ID, kept.Name, Queued, kept.Began, kept.Error
+	x.ID, x.Name, x.State, x.Submitted, x.Error = kept.ID, kept.Name, journal.Queued, kept.Began, kept.Error
 	x.ctx, x.cancel = context.WithCancel(l.ctx)
 	l.queue, l.active[x.ID] = append(l.queue, x), x
 	select {
@@ -240,7 +233,7 @@ func (l *Lab) next() *run {
 	}
 	x := l.queue[0]
 	l.queue = l.queue[1:]
-	x.State = Running
+	x.State = journal.Running
 	return x
 }
 
@@ -280,14 +273,14 @@ func (l *Lab) carryOut(x *run) {
 	if r.Files == nil { // it has not come so far
 		r.Files, _ = written(results.Table{}, nil, Summary{Seed: x.Seed, Config: x.Config})
 	}
-	state, why := Failed, ""
+	state, why := journal.Failed, ""
 	switch {
 	case err == nil:
-		state = Done
+		state = journal.Done
 	case errors.Is(err, context.DeadlineExceeded):
 		why = fmt.Sprintf("it took longer than %v", l.cfg.Longest)
 	case errors.Is(err, context.Canceled):
-		state = Cancelled
+		state = journal.Cancelled
 	default:
 		why = err.Error()
 	}

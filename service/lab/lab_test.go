@@ -107,7 +107,7 @@ func TestLongest(t *testing.T) {
 		if r, err = l.Wait(t.Context(), r.ID); err != nil {
 			t.Fatal(err)
 		}
-		if r.State != Failed || r.Error != fmt.Sprintf("it took longer than %v", longest) || r.Seed != 3 ||
+		if r.State != journal.Failed || r.Error != fmt.Sprintf("it took longer than %v", longest) || r.Seed != 3 ||
 			r.Config["some_numbers"] != "5,6" {
 			t.Fatalf("%+v", r)
 		}
@@ -133,7 +133,7 @@ func TestClose(t *testing.T) {
 		}
 	}
 	for { // until the first runs
-		if r, err := l.Result(t.Context(), 1); err != nil || r.State == Running && r.Rows == 3 {
+		if r, err := l.Result(t.Context(), 1); err != nil || r.State == journal.Running && r.Rows == 3 {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -142,13 +142,13 @@ func TestClose(t *testing.T) {
 	if _, err := l.Submit(Question{Request: choice.Request{Name: "endless"}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
 	}
-	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Queued || r.Error == "" {
+	if r, err := l.Result(t.Context(), 1); err != nil || r.State != journal.Queued || r.Error == "" {
 		t.Errorf("%+v %v", r, err)
 	}
 	l = start(t, st, 0)
 	for id := int64(1); id <= 3; id++ {
 		r, err := l.Result(t.Context(), id)
-		for err == nil && (r.State == Queued || r.Rows < 3) {
+		for err == nil && (r.State == journal.Queued || r.Rows < 3) {
 			time.Sleep(time.Millisecond)
 			r, err = l.Result(t.Context(), id)
 		}
@@ -156,7 +156,7 @@ func TestClose(t *testing.T) {
 			(r.Error != "") != (id == 1) || !l.Cancel(id) {
 			t.Errorf("%d: %+v %v", id, r, err)
 		}
-		if r, err := l.Wait(t.Context(), id); err != nil || r.State != Cancelled {
+		if r, err := l.Wait(t.Context(), id); err != nil || r.State != journal.Cancelled {
 			t.Errorf("%d: %+v %v", id, r, err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestPanic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != Failed ||
+		if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != journal.Failed ||
 			!strings.HasPrefix(r.Error, "its process ended: exit status 2: panic: it broke") {
 			t.Errorf("%+v %v", r, err)
 		}
@@ -204,7 +204,7 @@ func TestCancelledWhileClosing(t *testing.T) {
 		if x != nil {
 			l.carryOut(x)
 		}
-		if r, err := start(t, st, 0).Result(t.Context(), kept.ID); err != nil || r.State != Cancelled {
+		if r, err := start(t, st, 0).Result(t.Context(), kept.ID); err != nil || r.State != journal.Cancelled {
 			t.Errorf("it waited %v: %+v %v", waits, r, err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestSlowDisk(t *testing.T) {
 	l.end()
 	look(l) // it is put back
 	l.Close()
-	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Queued {
+	if r, err := l.Result(t.Context(), 1); err != nil || r.State != journal.Queued {
 		t.Errorf("%+v %v", r, err)
 	}
 	st.Fault(func() error { return nil })
@@ -252,7 +252,7 @@ func TestUnknownAfterRestart(t *testing.T) {
 	}
 	l := start(t, st, 0)
 	for id := int64(1); id <= 3; id++ {
-		if r, err := l.Result(t.Context(), id); err != nil || r.State != Failed || r.Error == "" {
+		if r, err := l.Result(t.Context(), id); err != nil || r.State != journal.Failed || r.Error == "" {
 			t.Errorf("%+v %v", r, err)
 		}
 	}
@@ -276,24 +276,24 @@ func TestKilled(t *testing.T) {
 		}
 		l := start(t, st, 0)
 		r, err := l.Result(t.Context(), ids[0])
-		if r.State == Failed {
+		if r.State == journal.Failed {
 			break
 		}
-		for err == nil && r.State != Running {
+		for err == nil && r.State != journal.Running {
 			time.Sleep(time.Millisecond)
 			r, err = l.Result(t.Context(), ids[0])
 		}
 		if err != nil || r.Error != "begins again: the server ended while it ran" || r.Seed != 5 {
 			t.Errorf("%+v %v", r, err)
 		}
-		if r, err := l.Result(t.Context(), ids[1]); err != nil || r.State != Queued || r.Error != "" {
+		if r, err := l.Result(t.Context(), ids[1]); err != nil || r.State != journal.Queued || r.Error != "" {
 			t.Errorf("%+v %v: want it to wait", r, err)
 		}
 		l.Close() // which puts it back
 	}
 	l := start(t, st, 0)
 	all, err := l.Results(t.Context(), Query{Limit: 10})
-	if err != nil || len(all) != 2 || all[0].State != Failed || all[0].Error != "the server ended twice while it ran" ||
+	if err != nil || len(all) != 2 || all[0].State != journal.Failed || all[0].Error != "the server ended twice while it ran" ||
 		all[1].State.Final() {
 		t.Errorf("%+v %v", all, err)
 	}
@@ -350,7 +350,7 @@ func TestFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != Done || r.Rows != 4*2 {
+	if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != journal.Done || r.Rows != 4*2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	files := 0

@@ -50,7 +50,7 @@ func (l *Lab) present(id int64) (Result, bool) {
 func (l *Lab) result(kept journal.Run) Result {
 	r := Result{ID: kept.ID, Name: kept.Name, State: kept.State, Error: kept.Error, Submitted: kept.Began, Ended: kept.Ended}
 	if r.State == journal.Live { // as earlier versions call it
-		r.State = Done
+		r.State = journal.Done
 	}
 	return r
 }
