@@ -50,6 +50,7 @@ func (c *column) is(rule string) bool { return slices.Contains(c.rules, rule) }
 //	int, int64                a whole number from 0 on; with positive from 1 on
 //	float64                   a number above 0; with zero also 0; with maybe also none, which is 0
 //	Figure                    a number from 0 on, or none
+//	[]string                  words with blanks between them, or none
 //	map[string]float64        numbers above 0, of several columns with blanks between their names
 //	encoding.TextUnmarshaler  what it reads; with maybe also none
 //
@@ -202,6 +203,8 @@ func (c *column) set(to reflect.Value, name, text string) (reason string) {
 		(*v)[name], reason = number(text, false)
 	case *float64:
 		*v, reason = number(text, c.is("zero") || c.is("maybe"))
+	case *[]string:
+		*v = strings.Fields(text)
 	case *bool:
 		*v = text == "yes" || text != "" && c.is("known")
 		if text != "yes" && text != "no" && !c.is("known") {

@@ -3,9 +3,7 @@
 package build
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,43 +11,41 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 //go:embed architectures.csv
-var architectureTable []byte
+var architectureTable string
 
 //go:embed programs.csv
-var programTable []byte
+var programTable string
 
 // Arch is how kernels of an instruction set are built.
 type Arch struct {
-	Name     string // as everywhere here
-	Make     string // as the kernel's makefiles call it
-	Compiler string // prefix of the compiler and its tools; "" for this machine's own
-	Package  string // Debian's package of the compiler
-	Image    string // file that is booted, below the objects
+	Name     string `col:"arch,key"`       // as everywhere here
+	GOARCH   string `col:"goarch"`         // as Go calls it
+	Make     string `col:"make"`           // as the kernel's makefiles call it
+	Compiler string `col:"compiler,maybe"` // prefix of the compiler and its tools; "" for this machine's own
+	Package  string `col:"package"`        // Debian's package of the compiler
+	Image    string `col:"image"`          // file that is booted, below the objects
 }
 
 // Architectures are the instruction sets that kernels are built for.
-func Architectures() (all []Arch) {
-	for _, r := range table(architectureTable) {
-		a := Arch{Name: r[0], Make: r[2], Compiler: r[3], Package: r[4], Image: r[5]}
-		if r[1] == runtime.GOARCH {
-			a.Compiler, a.Package = "", "gcc"
+func Architectures() []Arch {
+	all := sheet.Must[Arch]("architectures.csv", architectureTable)
+	for i := range all {
+		if all[i].GOARCH == runtime.GOARCH {
+			all[i].Compiler, all[i].Package = "", "gcc"
 		}
-		all = append(all, a)
 	}
 	return all
 }
 
-// table is the rows of a table of ours, without its head.
-func table(text []byte) [][]string {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		panic(err)
-	}
-	return rows[1:]
+// program is what building needs, a program or a file, and Debian's package of it.
+type program struct {
+	Name    string `col:"program,key"`
+	Package string `col:"package"`
 }
 
 // archNamed finds one of them.
@@ -74,9 +70,9 @@ func (e *MissingError) Error() string {
 // missing lists the tools that a build for an architecture lacks.
 func missing(a Arch) error {
 	var packages []string
-	for _, r := range append(table(programTable), []string{a.Compiler + "gcc", a.Package}) {
-		if !installed(r[0]) {
-			packages = append(packages, r[1])
+	for _, p := range append(sheet.Must[program]("programs.csv", programTable), program{a.Compiler + "gcc", a.Package}) {
+		if !installed(p.Name) {
+			packages = append(packages, p.Package)
 		}
 	}
 	if len(packages) > 0 {

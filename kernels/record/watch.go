@@ -4,13 +4,12 @@ package record
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
@@ -38,11 +37,11 @@ const (
 
 // rule says that a function is watched where some others lead to it, or where it is there, if none is named.
 type rule struct {
-	kind     Kind
-	function string
-	args     []string
-	from     []string
-	needs    string // another function that must be there
+	Kind     Kind     `col:"kind"`
+	Function string   `col:"function"`
+	Args     []string `col:"arguments"`
+	From     []string `col:"from"`
+	Needs    string   `col:"needs,maybe"` // another function that must be there
 }
 
 // rules are looked at in this order. Of rules for one function, the first that holds counts. The sources:
@@ -52,31 +51,7 @@ type rule struct {
 //go:embed rules.csv
 var ruleTable string
 
-var rules = sync.OnceValue(func() (all []rule) {
-	rows, err := csv.NewReader(strings.NewReader(ruleTable)).ReadAll()
-	if err != nil {
-		panic(err) // a table of ours
-	}
-	for _, r := range rows[1:] {
-		from := groups[r[3]]
-		if from == nil {
-			from = strings.Fields(r[3])
-		}
-		all = append(all, rule{Kind(r[0]), r[1], strings.Fields(r[2]), from, r[4]})
-	}
-	return all
-})
-
-// groups are names in the table for functions that lead to others.
-var groups = map[string][]string{
-	"batchers": {"arch_ftrace_update_code", "ftrace_replace_code", "text_poke_finish", "arch_jump_label_transform_apply",
-		"text_poke_bp", "smp_text_poke_single"},
-	"storers": {"text_poke_bp_batch", "smp_text_poke_batch_finish", "text_poke_bp", "ftrace_make_call",
-		"patch_text_nosync", "arch_jump_label_transform_queue", "arch_jump_label_transform", "ftrace_replace_code"},
-	"synchronisers": {"smp_text_poke_batch_finish", "text_poke_bp_batch", "text_poke_bp", "text_poke_sync",
-		"ftrace_replace_code"},
-	"waiters": {"ftrace_shutdown", "unregister_ftrace_function", "kprobe_optimizer"},
-}
+var rules = sheet.Must[rule]("rules.csv", ruleTable)
 
 // ErrNoRule is a kernel in which no rule finds a function that stores to text.
 var ErrNoRule = errors.New("no rule finds a function that stores to text")
@@ -86,20 +61,20 @@ const depth = 4
 
 // Watches are the functions that are watched in a kernel. The notes tell which rules found none.
 func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
-	for _, r := range rules() {
-		addr, there := k.Addr(r.function)
+	for _, r := range rules {
+		addr, there := k.Addr(r.Function)
 		same := func(w Watch) bool {
-			return w.Function == r.function || w.Kind == r.kind && r.kind != Answer && r.kind != Grace && calls(k, w.Function, r.function)
+			return w.Function == r.Function || w.Kind == r.Kind && r.Kind != Answer && r.Kind != Grace && calls(k, w.Function, r.Function)
 		}
-		if !there || r.needs != "" && !k.Has(r.needs) || slices.ContainsFunc(list, same) {
+		if !there || r.Needs != "" && !k.Has(r.Needs) || slices.ContainsFunc(list, same) {
 			continue
 		}
-		w := Watch{r.kind, r.function, addr, r.function + " is there", r.args}
-		if r.needs != "" {
-			w.Evidence = r.needs + " is there"
+		w := Watch{r.Kind, r.Function, addr, r.Function + " is there", r.Args}
+		if r.Needs != "" {
+			w.Evidence = r.Needs + " is there"
 		}
-		if len(r.from) > 0 {
-			way := wayTo(k, r.from, r.function)
+		if len(r.From) > 0 {
+			way := wayTo(k, r.From, r.Function)
 			if way == nil {
 				continue
 			}

@@ -52,8 +52,7 @@ type Told struct {
 	Skips    []Skip
 	Watched  []Watched
 	Callers  []Caller
-	Splats   []string // what the kernel warned of, from its log
-	Done     bool     // it came to its end
+	Done     bool // it came to its end
 }
 
 // Caller is a stack that the CPU that switches had when it interrupted others.
@@ -118,7 +117,7 @@ type guestError string
 func (e guestError) Error() string { return "the guest: " + string(e) }
 
 // fieldsOf is how many fields a kind of line has; a row has one for each CPU.
-var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "caller": 3, "splat": 1, "fail": 1, "reading": 4, "end": 0, "done": 0}
+var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "caller": 3, "fail": 1, "reading": 4, "end": 0, "done": 0}
 
 type listener struct {
 	told    *Told
@@ -160,8 +159,6 @@ func (l *listener) line(text string) error {
 		l.told.Watched = append(l.told.Watched, w)
 	case "caller":
 		l.told.Callers = append(l.told.Callers, Caller{fields[0], fields[1], fields[2]})
-	case "splat":
-		l.told.Splats = append(l.told.Splats, fields[0])
 	case "fail":
 		return guestError(fields[0])
 	case "reading":

@@ -6,9 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 )
 
 // entry is one file or folder of an initramfs.
@@ -16,21 +13,6 @@ type entry struct {
 	name string
 	mode uint32 // of stat(2), with its type
 	text []byte
-}
-
-// hostEntries are a file of the host at an absolute path, and the folders that it is in.
-func hostEntries(path, file string) (out []entry, err error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("initramfs: %w", err)
-	}
-	path = strings.TrimPrefix(filepath.Clean(path), "/")
-	for i, c := range path {
-		if c == '/' {
-			out = append(out, entry{path[:i], folder, nil})
-		}
-	}
-	return append(out, entry{path, executable, text}), nil
 }
 
 const (

@@ -7,41 +7,31 @@ import (
 	"debug/elf"
 	_ "embed"
 	"encoding/binary"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/records/unpack"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // emulator is how kernels of an architecture are booted.
 type emulator struct {
-	arch, goarch  string
-	qemu, debian  string // the program, and Debian's package of it
-	machine, line []string
+	Arch    string   `col:"arch,key"`
+	GOARCH  string   `col:"goarch"`
+	QEMU    string   `col:"qemu"`    // the program
+	Debian  string   `col:"package"` // that it is in
+	Machine []string `col:"machine"`
+	Line    []string `col:"console"`
 }
 
 //go:embed emulators.csv
 var emulatorTable string
 
-var emulators = sync.OnceValue(func() []emulator {
-	rows, err := csv.NewReader(strings.NewReader(emulatorTable)).ReadAll()
-	if err != nil {
-		panic(err) // a table of ours
-	}
-	var out []emulator
-	for _, r := range rows[1:] {
-		out = append(out, emulator{arch: r[0], goarch: r[1], qemu: r[2], debian: r[3],
-			machine: strings.Fields(r[4]), line: strings.Fields(r[5])})
-	}
-	return out
-})
+var emulators = sheet.Must[emulator]("emulators.csv", emulatorTable)
 
 // ErrNotBootable is a file that no emulator here boots.
 var ErrNotBootable = errors.New("no kernel image that can be booted")
@@ -114,8 +104,8 @@ func recognise(head []byte) (*emulator, string) {
 	if arch == nil {
 		return nil, "it does not begin as one"
 	}
-	for _, e := range emulators() {
-		if e.arch == arch.Name {
+	for _, e := range emulators {
+		if e.Arch == arch.Name {
 			return &e, ""
 		}
 	}

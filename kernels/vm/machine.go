@@ -43,7 +43,7 @@ func ParseCPUs(spec string) ([]cpus.Role, error) {
 // commandLine is the kernel's command line. It isolates the isolated CPUs as
 // Documentation/admin-guide/kernel-parameters.txt says.
 func commandLine(e *emulator, roles []cpus.Role) string {
-	line := append([]string{"quiet", "loglevel=1", "oops=panic", "panic=-1", "nokaslr"}, e.line...)
+	line := append([]string{"quiet", "loglevel=1", "oops=panic", "panic=-1", "nokaslr"}, e.Line...)
 	if list := withRole(roles, cpus.Isolated); len(list) > 0 {
 		cpus := strings.Join(list, ",")
 		line = append(line, "isolcpus=managed_irq,domain,"+cpus, "nohz_full="+cpus, "rcu_nocbs="+cpus)

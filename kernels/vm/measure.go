@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,10 +35,6 @@ type Config struct {
 	Modules []string
 	// Callers has the guest tell who interrupts others, in place of clean counts.
 	Callers bool
-	// Program is a textpoke program for the machine, which actions named script:STEPS run (guest/script.go); "" for none.
-	Program string
-	// Files are programs and libraries for the machine: the host's file by the path that it has there.
-	Files map[string]string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
@@ -49,6 +43,12 @@ type Config struct {
 	Debug func(ctx context.Context, socket string, begin func() error) error
 	// Progress gets a line for each step that is done; nil for none.
 	Progress func(string)
+
+	// more is what tests bring: source of the guest besides ours, and files for the machine.
+	more struct {
+		source map[string][]byte
+		files  []entry
+	}
 }
 
 // Measurement is what was counted.
@@ -80,14 +80,14 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := exec.LookPath(e.qemu); err != nil {
-		return nil, fmt.Errorf("boot %s: %s is not installed (Debian's package %s)", c.Image, e.qemu, e.debian)
+	if _, err := exec.LookPath(e.QEMU); err != nil {
+		return nil, fmt.Errorf("boot %s: %s is not installed (Debian's package %s)", c.Image, e.QEMU, e.Debian)
 	}
 	disk := filepath.Join(dir, "initramfs")
 	if err := c.initramfs(ctx, e, disk); err != nil {
 		return nil, err
 	}
-	m := &Measurement{Arch: e.arch, CPUs: c.CPUs}
+	m := &Measurement{Arch: e.Arch, CPUs: c.CPUs}
 	for boots := 1; ; boots++ {
 		told, err := c.boot(ctx, e, kernel, disk)
 		if told != nil {
@@ -121,26 +121,13 @@ var ErrDied = errors.New("the kernel panicked")
 
 // initramfs writes the machine's only disk: the guest, its job, and modules.
 func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error {
-	c.Progress("guest for " + e.arch)
-	program, err := guest(ctx, e)
+	c.Progress("guest for " + e.Arch)
+	program, err := guest(ctx, e, c.more.source)
 	if err != nil {
 		return err
 	}
 	files := []entry{{"proc", folder, nil}, {"sys", folder, nil}, {"dev", folder, nil}, {"init", executable, program}}
-	if c.Program != "" {
-		text, err := os.ReadFile(c.Program)
-		if err != nil {
-			return fmt.Errorf("program: %w", err)
-		}
-		files = append(files, entry{"textpoke", executable, text})
-	}
-	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
-		more, err := hostEntries(path, c.Files[path])
-		if err != nil {
-			return err
-		}
-		files = append(files, more...)
-	}
+	files = append(files, c.more.files...)
 	var job strings.Builder
 	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)
 	if c.Debug != nil {
@@ -194,14 +181,14 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)),
 		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
 		"-serial", "stdio", "-kernel", kernel, "-initrd", disk,
-		"-append", commandLine(e, c.CPUs)}, e.machine...)
+		"-append", commandLine(e, c.CPUs)}, e.Machine...)
 	socket := filepath.Join(filepath.Dir(disk), "gdb")
 	if c.Debug != nil {
 		args = append(args, "-gdb", "unix:path="+socket+",server=on,wait=off")
 	}
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	q := exec.CommandContext(running, e.qemu, args...)
+	q := exec.CommandContext(running, e.QEMU, args...)
 	q.WaitDelay = 5 * time.Second
 	var complaint bytes.Buffer
 	q.Stderr = &complaint

@@ -24,15 +24,15 @@ func textpoke(t *testing.T) (kernel, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := exec.LookPath(e.qemu); err != nil {
-		t.Skipf("skipped: %s is not installed: nothing is booted", e.qemu)
+	if _, err := exec.LookPath(e.QEMU); err != nil {
+		t.Skipf("skipped: %s is not installed: nothing is booted", e.QEMU)
 	}
 	if file = os.Getenv("TEXTPOKE_PROGRAM"); file != "" {
 		return kernel, file
 	}
 	file = filepath.Join(t.TempDir(), "textpoke")
 	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", file, "github.com/textpoke/textpoke/cmd/textpoke")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.goarch)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.GOARCH)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

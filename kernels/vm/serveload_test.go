@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -31,8 +32,10 @@ func scriptedWith(t *testing.T, cpus string, steps []string, files map[string]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Program: program, Files: files, Repetitions: 1,
-		Memory: 2048, Actions: []string{"script:" + strings.Join(steps, ";")}})
+	all := map[string]string{"/textpoke": program}
+	maps.Copy(all, files)
+	m, err := scripting(t, Config{Image: kernel, CPUs: roles, Memory: 2048,
+		Actions: []string{"script:" + strings.Join(steps, ";")}}, all)
 	if err != nil {
 		t.Fatal(err)
 	}

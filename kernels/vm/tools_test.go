@@ -94,8 +94,8 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Files: tools(t, dir), Repetitions: 1, Memory: 2048,
-		Actions: []string{"script:" + strings.Join(steps, ";")}})
+	m, err := scripting(t, Config{Image: kernel, CPUs: roles, Memory: 2048,
+		Actions: []string{"script:" + strings.Join(steps, ";")}}, tools(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func TestRecognise(t *testing.T) {
 		{make([]byte, 4096), "", "does not begin"},
 	} {
 		e, why := recognise(c.head)
-		if (e == nil) != (c.arch == "") || e != nil && e.arch != c.arch ||
+		if (e == nil) != (c.arch == "") || e != nil && e.Arch != c.arch ||
 			!strings.Contains(why, c.want) || (why == "") != (c.want == "") {
 			t.Errorf("%q: %+v, %q, want %s %q", c.head[:min(len(c.head), 8)], e, why, c.arch, c.want)
 		}
@@ -255,8 +255,8 @@ func TestBootable(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, err := os.ReadFile(inside); err != nil || !bytes.Equal(got, raw) || e.arch != "arm64" {
-			t.Errorf("%s: %v, %s, %d bytes", name, err, e.arch, len(got))
+		if got, err := os.ReadFile(inside); err != nil || !bytes.Equal(got, raw) || e.Arch != "arm64" {
+			t.Errorf("%s: %v, %s, %d bytes", name, err, e.Arch, len(got))
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := emulators()[0]
+	e := emulators[0]
 	line := commandLine(&e, roles)
 	wanted := []string{"isolcpus=managed_irq,domain,2,3", "nohz_full=2,3", "rcu_nocbs=2,3", "console=", "panic=-1"}
 	for _, want := range wanted {

@@ -42,7 +42,6 @@ var kinds = map[string]func(arg string) (*action, error){
 	"fexit":           func(arg string) (*action, error) { return trampoline(traceFexit, arg) },
 	"module-load":     module,
 	"uprobe":          uprobe,
-	"script":          scripted,
 	"trap":            trap,
 	"encapsulation":   encapsulation,
 	"reload":          reload,
@@ -57,8 +56,6 @@ func newAction(name string) (*action, error) {
 	switch kind {
 	case "callers":
 		return called(arg)
-	case "stress":
-		return stress(arg)
 	case "together":
 		return together(arg)
 	}

@@ -98,7 +98,6 @@ func work() error {
 			say("skip", name, err.Error())
 		}
 	}
-	splats()
 	say("done")
 	return nil
 }

@@ -145,46 +145,6 @@ func traceWayUp(string) (*action, error) {
 	return writes(tracing+"current_tracer", "function", "nop")
 }
 
-// stress is what users of text patching do, so many times; the tracers change all functions the first times.
-func stress(count string) (*action, error) {
-	n, err := strconv.Atoi(count)
-	if err != nil {
-		return nil, err
-	}
-	var others []*action
-	for _, name := range []string{"kprobe:vfs_read", "fentry:vfs_write", "tracing-multi:100", "event-group:sched",
-		"static-key:bpf_stats_enabled_key"} {
-		a, err := newAction(name)
-		if err != nil {
-			say("skip", name, err.Error())
-			continue
-		}
-		others = append(others, a)
-	}
-	return &action{off: func() error { return nil }, on: func() error {
-		const all = 3
-		for i := range n {
-			if i == all {
-				for _, name := range append(onTheWayUp, "vfs_*", "*sched*") {
-					_ = add(tracing+"set_ftrace_filter", name)
-				}
-			}
-			for _, tracer := range []string{"function", "nop", "function_graph", "nop"} {
-				if err := write(tracing+"current_tracer", tracer); err != nil {
-					return fmt.Errorf("toggle %d: %s: %w", i, tracer, err)
-				}
-			}
-			for _, a := range others {
-				if err := errors.Join(a.on(), a.off()); err != nil {
-					return fmt.Errorf("toggle %d: %w", i, err)
-				}
-			}
-			splats()
-		}
-		return nil
-	}}, nil
-}
-
 // trap is a probe that stays a breakpoint, in getppid(2), which is called then.
 func trap(string) (*action, error) {
 	if err := write("/proc/sys/debug/kprobes-optimization", "0"); err != nil {
@@ -222,22 +182,4 @@ func encapsulation(string) (*action, error) {
 		},
 		off: func() error { return syscall.Close(socket) },
 	}, nil
-}
-
-// splats tells what the kernel has warned of since it was last asked: the lines of its log from one that begins a warning.
-func splats() {
-	const readAndClear = 4 // SYSLOG_ACTION_READ_CLEAR, syslog(2)
-	log := make([]byte, 1<<18)
-	n, err := syscall.Klogctl(readAndClear, log)
-	if err != nil {
-		return
-	}
-	for _, mark := range []string{"WARNING: ", "BUG: ", "INFO: ", "kernel BUG at", "Oops: "} {
-		if at := strings.Index(string(log[:n]), mark); at >= 0 {
-			const consoleOff, most = 6, 8192 // SYSLOG_ACTION_CONSOLE_OFF: the kernel's messages would part the line
-			_, _ = syscall.Klogctl(consoleOff, nil)
-			say("splat", string(log[at:min(n, at+most)]))
-			return
-		}
-	}
 }
