@@ -64,8 +64,7 @@ func NewJob(c Config) (*Job, error) {
 	for _, rec := range c.Filter.Match(c.Table) {
 		site, err := j.archOf(rec).Site(c.Table.Addr(rec), j.protocol.Layout)
 		if err != nil {
-			var refused *isa.MisalignedError
-			if !errors.As(err, &refused) {
+			if _, ok := errors.AsType[*isa.MisalignedError](err); !ok {
 				return nil, err
 			}
 			j.skipped++

@@ -27,6 +27,18 @@ func called(t *testing.T, row *RunRow, relevant int, every bool) {
 	}
 }
 
+// kinds are all ways.
+func kinds(t *testing.T) (all []dispatch.Kind) {
+	for _, name := range dispatch.Names() {
+		k, err := dispatch.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
 // TestTracersLive: on every way each traced call reaches each tracer that is attached
 // once, while others come and go that trace what nobody calls.
 func TestTracersLive(t *testing.T) {
@@ -34,7 +46,7 @@ func TestTracersLive(t *testing.T) {
 	if *long {
 		rounds = 50
 	}
-	for i, k := range dispatch.Kinds() {
+	for i, k := range kinds(t) {
 		arch := []string{"x86_64", "arm64"}[i%2] // calls that name their ops, and literals
 		c := config(t, arch, "native", "gen:n=40", "4")
 		c.Tracers = &Tracers{Dispatch: k, Relevant: 2, Irrelevant: 3}
@@ -77,7 +89,7 @@ func comeAndGo(ctx context.Context, l *Live) error {
 // TestTracersTimed: the same in virtual time, where a machine that executes every call
 // counts what one computes that executes those that can meet something.
 func TestTracersTimed(t *testing.T) {
-	for _, k := range dispatch.Kinds() {
+	for _, k := range kinds(t) {
 		for _, calls := range []timed.Thinning{timed.Every, timed.HotOnly} {
 			c := timedConfig(t, "x86_64", "native", "gen:n=40", "4", plainCosts())
 			c.Tracers = &Tracers{Dispatch: k, Relevant: 3, Irrelevant: 2}

@@ -167,8 +167,7 @@ func New(c Config) (*Core, error) {
 	for i, at := range c.Records {
 		site, err := c.Arch.Site(at, isa.Word)
 		if err != nil {
-			var misaligned *isa.MisalignedError
-			if !errors.As(err, &misaligned) {
+			if _, ok := errors.AsType[*isa.MisalignedError](err); !ok {
 				return nil, fmt.Errorf("record %s: %w", at, err)
 			}
 			k.flags[i] = Disabled

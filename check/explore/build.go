@@ -350,8 +350,7 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch, back bool) (plan
 		return int(patches[i].Len), text.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()
 	}
 	err = s.Protocol.Compile(shape, ranges, emit)
-	var hangs *poke.ImpossibleError
-	if errors.As(err, &hangs) {
+	if _, ok := errors.AsType[*poke.ImpossibleError](err); ok {
 		// That is for the search to find out, with the way there.
 		s.Protocol.Unfold(shape, ranges, emit)
 		err = nil

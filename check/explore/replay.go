@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -365,10 +366,8 @@ func (w *world) may(a action) bool {
 	if a.kind == tick {
 		return !w.leased(int(a.who))
 	}
-	for _, b := range w.enabled(nil) {
-		if a == b {
-			return true
-		}
+	if slices.Contains(w.enabled(nil), a) {
+		return true
 	}
 	return a.kind == skip || a.kind == attend
 }

@@ -342,8 +342,7 @@ func parseTrace(b []byte) (*Trace, error) {
 	t := &Trace{}
 	file := traceFile{Trace: t}
 	if err := json.Unmarshal(b, &file); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return nil, fmt.Errorf("byte %d: %w", syntax.Offset, err)
 		}
 		return nil, err

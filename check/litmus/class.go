@@ -4,6 +4,7 @@ package litmus
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -69,10 +70,8 @@ func ClassNames() []string {
 }
 
 func parseClass(s string) (*class, error) {
-	for _, c := range classes {
-		if c.name == s {
-			return c, nil
-		}
+	if i := slices.Index(ClassNames(), s); i >= 0 {
+		return classes[i], nil
 	}
 	return nil, fmt.Errorf("no machine class; there are %s", strings.Join(ClassNames(), " "))
 }
@@ -110,10 +109,8 @@ var verdictNames = [...]string{"none", "allowed", "forbidden"}
 func (v Verdict) String() string { return verdictNames[v] }
 
 func parseVerdict(s string) (Verdict, error) {
-	for i, n := range verdictNames {
-		if n == s {
-			return Verdict(i), nil
-		}
+	if i := slices.Index(verdictNames[:], s); i >= 0 {
+		return Verdict(i), nil
 	}
 	return None, fmt.Errorf("no kind; there are %s", strings.Join(verdictNames[:], " "))
 }

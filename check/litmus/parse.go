@@ -211,38 +211,18 @@ func letter(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// place finds a site or a datum by name, -1 for neither.
-func (t *Test) place(name string) (site, data int) {
-	site, data = -1, -1
-	for i := range t.sites {
-		if t.sites[i].name == name {
-			site = i
-		}
-	}
-	for i := range t.data {
-		if t.data[i].name == name {
-			data = i
-		}
-	}
-	return site, data
+// place is the index of the site, and that of the datum, of a name; -1 for none.
+func (t *Test) place(name string) (int, int) {
+	return slices.IndexFunc(t.sites, func(s site) bool { return s.name == name }),
+		slices.IndexFunc(t.data, func(d datum) bool { return d.name == name })
 }
 
 func (t *Test) threadNamed(name string) int {
-	for i := range t.threads {
-		if t.threads[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(t.threads, func(th thread) bool { return th.name == name })
 }
 
 func (t *Test) register(thread int, name string) int {
-	for i, r := range t.regs {
-		if r.thread == thread && r.name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(t.regs, func(r register) bool { return r.thread == thread && r.name == name })
 }
 
 // finish checks what only the whole can tell, and goes back to the line at fault.

@@ -5,6 +5,7 @@ package litmus
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Row is one test's answer for one machine class.
@@ -109,10 +110,7 @@ func (m *machine) search(ctx context.Context) (found, error) {
 	for i := len(states) - 1; from[i] >= 0; i = int(from[i]) {
 		f.witness = append(f.witness, m.words(&states[from[i]], by[i]))
 	}
-	n := len(f.witness)
-	for i := range n / 2 {
-		f.witness[i], f.witness[n-1-i] = f.witness[n-1-i], f.witness[i]
-	}
+	slices.Reverse(f.witness)
 	for i := range f.witness {
 		f.witness[i] = fmt.Sprintf("%d. %s", i+1, f.witness[i])
 	}

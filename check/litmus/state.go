@@ -3,6 +3,8 @@
 package litmus
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
@@ -191,10 +193,8 @@ func mix(versions []isa.Text, at, n int, whole bool) []isa.Text {
 }
 
 func appendNew(texts []isa.Text, t isa.Text) []isa.Text {
-	for _, x := range texts {
-		if x == t {
-			return texts
-		}
+	if slices.Contains(texts, t) {
+		return texts
 	}
 	return append(texts, t)
 }

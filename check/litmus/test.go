@@ -112,12 +112,7 @@ func (i *insn) needs(reg int) bool {
 }
 
 func (i *insn) marked(m string) bool {
-	for _, x := range i.marks {
-		if x == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(i.marks, m)
 }
 
 // span is the parts that an instruction is about: first and number.

@@ -176,8 +176,7 @@ func (k *checkFlags) runReplay(ctx context.Context, c *common) error {
 		return fmt.Errorf("trace %s: it ends in no violation: see --conform", k.replay)
 	}
 	v, err := check.Replay(engine, q.Model, t)
-	var diverged *explore.DivergedError
-	if errors.As(err, &diverged) { // that is no answer about the protocol
+	if _, ok := errors.AsType[*explore.DivergedError](err); ok { // that is no answer about the protocol
 		return fmt.Errorf("trace %s: the %s engine does something else: %w", k.replay, engine, err)
 	}
 	if err != nil {

@@ -73,8 +73,7 @@ func (r *recordFlags) recorded(ctx context.Context, c *common, image string) (*r
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	made, err := record.Record(limited, record.Config{Config: config, Steps: r.steps})
-	var failed *vm.BootError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*vm.BootError](err); ok {
 		_ = os.Remove(failed.Console)
 		err = fmt.Errorf("record %s: %w", image, failed.Err)
 	}

@@ -198,8 +198,7 @@ func (l *watching) machine(ctx context.Context) error {
 // take takes one reading.
 func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error {
 	rows, err := l.Next(s, at, interval)
-	var lost *watch.Lost
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*watch.Lost](err); ok {
 		l.c.logger().Warn("interval lost", zap.Duration("at", at), zap.String("why", lost.Error()))
 		return nil
 	}

@@ -57,8 +57,7 @@ func takes(name string) int {
 func ParseExpr(text string) (*Expr, error) {
 	node, err := parser.ParseExpr(text)
 	if err != nil {
-		var list scanner.ErrorList
-		if errors.As(err, &list) {
+		if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 			err = errors.New(list[0].Msg)
 		}
 		return nil, fmt.Errorf("expression %q: %w", text, err)

@@ -216,8 +216,7 @@ func (f *Form) points(b block) error {
 		r.TrimLeadingSpace = true
 		values, err := r.Read()
 		if err != nil {
-			var bad *csv.ParseError
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 				err = bad.Err
 			}
 			return f.wrong(it.line, "%v", err)

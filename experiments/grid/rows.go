@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -140,9 +141,7 @@ func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], 
 			return nil, err
 		}
 	}
-	for name, v := range p.labels {
-		row[name] = v
-	}
+	maps.Copy(row, p.labels)
 	for _, c := range g.form.Columns {
 		if c.Late {
 			continue

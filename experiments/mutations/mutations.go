@@ -219,8 +219,7 @@ func knownUnsafe(q *check.Question) string {
 		}
 		return "no store replaces a whole site at once"
 	}
-	var hangs *poke.ImpossibleError
-	if errors.As(p.Compile(shapeOf(q), func(func(poke.Range) bool) {}, func(poke.Step) {}), &hangs) {
+	if _, ok := errors.AsType[*poke.ImpossibleError](p.Compile(shapeOf(q), func(func(poke.Range) bool) {}, func(poke.Step) {})); ok {
 		return "its rounds cannot reach CPUs that have interrupts masked"
 	}
 	return ""

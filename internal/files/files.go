@@ -79,8 +79,7 @@ func resolve(name string) (string, error) {
 
 // Cause drops the name of a temporary file from an error whose text says already which file or directory it is about.
 func Cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -127,8 +127,7 @@ func (p *parser) read() (*Calibration, error) {
 		if err == io.EOF {
 			return p.finish()
 		}
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 			return nil, fmt.Errorf("%s:%d: %w", p.file, bad.Line, bad.Err)
 		}
 		if err != nil {

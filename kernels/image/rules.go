@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,9 +118,7 @@ func (k *Kernel) Judge(r *Rule, answers map[string]Answer) (a Answer, ok bool) {
 	}
 	for _, c := range r.cases {
 		x.said = map[string]string{}
-		for name, v := range variables {
-			x.said[name] = v
-		}
+		maps.Copy(x.said, variables)
 		if !slices.ContainsFunc(c.conditions, func(condition []string) bool { return !x.holds(condition) }) {
 			a = Answer{x.fill(c.value), x.fill(c.evidence)}
 			if other, known := answers[a.Value]; known {

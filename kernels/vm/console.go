@@ -95,8 +95,7 @@ func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
 		}
 		text := strings.TrimRight(s.Text()[at+len(mark):], "\r")
 		if err := l.line(text); err != nil {
-			var said guestError
-			if errors.As(err, &said) {
+			if _, ok := errors.AsType[guestError](err); ok {
 				return l.told, err
 			}
 			return l.told, &LineError{n, text, err.Error()}

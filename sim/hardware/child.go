@@ -314,8 +314,7 @@ func serve(in io.Reader, out io.Writer) {
 		r.Outcome, err = m.Update(ctx, u)
 		if err != nil {
 			r.Err = err.Error()
-			var failed *poke.Error
-			if errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*poke.Error](err); ok {
 				r.Err = fmt.Sprint(failed.Err)
 				r.Failed = &poke.Error{State: failed.State, Begun: failed.Begun, Step: failed.Step, Patch: failed.Patch}
 			}

@@ -18,7 +18,7 @@ var long = flag.Bool("long", false, "measure the slopes that BenchmarkDispatch p
 
 // BenchmarkDispatch calls through every way with the tracers of the seed's layout.
 func BenchmarkDispatch(b *testing.B) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, l := range k.layout() {
 			b.Run(fmt.Sprintf("%s/relevant=%d/irrelevant=%d", k.Name, l[0], l[1]), func(b *testing.B) {
 				w, ctx := sample(b, k, l[0], l[1]), &Task{}

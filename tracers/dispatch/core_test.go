@@ -270,7 +270,7 @@ func (p *play) change(what string, f func(*client) error) (string, error) {
 // each way calls whom the core says, in its order, and misses what it says: behind a
 // guard against recursion, in any context, and at sites that an update has not reached.
 func TestWaysFollowTheCore(t *testing.T) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			did := map[string]int{}
 			rapid.Check(t, func(t *rapid.T) {
@@ -302,4 +302,36 @@ func sole(t testing.TB, k Kind) *Way {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// SetFilter changes which functions an attached ops traces. EINVAL: it has a direct trampoline.
+func (w *Way) SetFilter(o *tracers.Ops, functions ...int) error {
+	return w.change(o, w.core.SetFilter, o.Filter, functions)
+}
+
+// SetNotrace changes which functions it does not trace, likewise.
+func (w *Way) SetNotrace(o *tracers.Ops, functions ...int) error {
+	return w.change(o, w.core.SetNotrace, o.Notrace, functions)
+}
+
+// change changes what an ops traces, or leaves it as it was.
+func (w *Way) change(
+	o *tracers.Ops, set func(*tracers.Ops, ...int) (tracers.Report, error), from, to []int,
+) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.Direct != nil {
+		return refuse(tracers.EINVAL, o, "its functions have direct trampolines")
+	}
+	before := tracers.Ops{Filter: o.Filter}
+	_, err := set(o, to...)
+	if err != nil || w.entries[o] == nil {
+		return err
+	}
+	if err = errors.Join(w.published(&before), w.published(o)); err != nil {
+		after := tracers.Ops{Filter: o.Filter}
+		_, undone := set(o, from...)
+		err = errors.Join(err, undone, w.published(&after), w.published(o))
+	}
+	return err
 }

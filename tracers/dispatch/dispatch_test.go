@@ -60,7 +60,7 @@ func counted(w *Way, site, calls int) (Counts, *Task) {
 // against who is attached.
 func TestCostIsCount(t *testing.T) {
 	const calls = 3
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, l := range k.layout() {
 			w := sample(t, k, l[0], l[1])
 			got, ctx := counted(w, 0, calls)
@@ -120,7 +120,7 @@ func TestLoads(t *testing.T) {
 		"global-trampoline-padding":   fixed(func(r int64) int64 { return 3 + r }),
 	}
 	walks := map[string]bool{"list": true, "global": true, "fprobe-2022": true}
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, l := range k.layout() {
 			if l[0] == 0 {
 				continue
@@ -139,7 +139,7 @@ func TestLoads(t *testing.T) {
 
 // TestNoAllocations: nothing is allocated on any way, counted or not.
 func TestNoAllocations(t *testing.T) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, l := range [][2]int{{0, 3}, {1, 0}, {3, 3}} {
 			w, ctx := sample(t, k, l[0], l[1]), &Task{}
 			if n := testing.AllocsPerRun(100, func() { w.Call(0, ctx) }); n != 0 {

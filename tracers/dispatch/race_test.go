@@ -32,7 +32,7 @@ func synchronize(tasks []*quiet) {
 // throughout is called exactly once for every call, and who is detached and waited for is
 // called no more.
 func TestAttachWhileCalling(t *testing.T) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		t.Run(k.Name, func(t *testing.T) { attachWhileCalling(t, k) })
 	}
 }

@@ -76,7 +76,7 @@ func TestReturns(t *testing.T) {
 
 // TestBody: the function runs once on each way, whether a tracer is attached or not.
 func TestBody(t *testing.T) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, relevant := range []int{0, 1, 3} {
 			ran, w := 0, sample(t, k, relevant, 0)
 			if w.Call(0, &Task{Body: func() { ran++ }}); ran != 1 {
@@ -198,7 +198,7 @@ func TestKprobe(t *testing.T) {
 
 // TestRefused: what is refused leaves no trace.
 func TestRefused(t *testing.T) {
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		direct := tracers.NewOps("direct", nil, 0)
 		direct.Direct = tracers.CountHits
 		w, busy := sample(t, k, 1, 0), tracers.EOPNOTSUPP

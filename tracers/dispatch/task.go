@@ -156,9 +156,6 @@ func trampolineOf(table func(Config) (metadata.Counted, error)) func(Config) (*W
 	}
 }
 
-// Kinds are all of them.
-func Kinds() []Kind { return slices.Clone(kinds) }
-
 // Names are the names of all kinds.
 func Names() (out []string) {
 	for _, k := range kinds {
