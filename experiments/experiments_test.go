@@ -64,8 +64,8 @@ More.
 {{with .}}{{template "comparisons" (index . 0).Published}}{{end}}
 `,
 	Columns: results.Columns[pair]{
-		{Name: "n", Doc: "number", Kind: results.Integer, Cell: func(p pair) any { return p.N }},
-		{Name: "square", Doc: "its square", Kind: results.Integer, Cell: func(p pair) any { return p.Square }},
+		{Column: results.Column{Name: "n", Doc: "number", Kind: results.Integer}, Cell: func(p pair) any { return p.N }},
+		{Column: results.Column{Name: "square", Doc: "its square", Kind: results.Integer}, Cell: func(p pair) any { return p.Square }},
 	},
 	Fields: func(c *config) []*choice.Field {
 		return []*choice.Field{choice.Counts(&c.Numbers, "n", "1,2", "`list` of numbers", 1, 9)}

@@ -9,6 +9,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -69,10 +70,8 @@ func DefaultFor(arch string) string {
 
 // FindBuiltin is the built-in table of a name, if there is one.
 func FindBuiltin(name string) (Builtin, bool) {
-	for _, b := range builtins {
-		if b.Name == name {
-			return b, true
-		}
+	if i := slices.Index(BuiltinNames(), name); i >= 0 {
+		return builtins[i], true
 	}
 	return Builtin{}, false
 }

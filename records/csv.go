@@ -277,15 +277,11 @@ func (l *lines) fail(value, reason string) error {
 
 // field cuts the first field off a line of fields separated by blanks.
 func field(line []byte) (head, rest []byte) {
-	i := 0
-	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
-		i++
+	line = bytes.TrimLeft(line, " \t")
+	if i := bytes.IndexAny(line, " \t"); i >= 0 {
+		return line[:i], line[i:]
 	}
-	j := i
-	for j < len(line) && line[j] != ' ' && line[j] != '\t' {
-		j++
-	}
-	return line[i:j], line[j:]
+	return line, nil
 }
 
 // bracketed takes the brackets off a module's name.
@@ -302,27 +298,16 @@ func parseHex(s []byte) (a Addr, reason string) {
 	if len(s) > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X') {
 		s = s[2:]
 	}
-	if len(s) == 0 {
+	n, err := strconv.ParseUint(string(s), 16, 64)
+	switch {
+	case len(s) == 0:
 		return 0, "missing"
+	case errors.Is(err, strconv.ErrRange):
+		return 0, "more than 64 bits"
+	case err != nil:
+		return 0, "not hexadecimal"
 	}
-	for _, c := range s {
-		var d byte
-		switch {
-		case '0' <= c && c <= '9':
-			d = c - '0'
-		case 'a' <= c && c <= 'f':
-			d = c - 'a' + 10
-		case 'A' <= c && c <= 'F':
-			d = c - 'A' + 10
-		default:
-			return 0, "not hexadecimal"
-		}
-		if a>>60 != 0 {
-			return 0, "more than 64 bits"
-		}
-		a = a<<4 | Addr(d)
-	}
-	return a, ""
+	return Addr(n), ""
 }
 
 // ParseError says where an input stops making sense: file, line, value, reason.

@@ -97,10 +97,7 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 
 // unknownSource explains that src is no source, and suggests the nearest name.
 func unknownSource(src string, err error) error {
-	names := make([]string, len(builtins))
-	for i, b := range builtins {
-		names[i] = b.Name
-	}
+	names := BuiltinNames()
 	hint := ""
 	if near := spelling.Nearest(src, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)

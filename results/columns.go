@@ -13,10 +13,7 @@ import (
 // the column is called and means, and how its cell follows from a row. It is the
 // only place where a column is described.
 type Col[R any] struct {
-	// Name, Doc, Kind, Detail and Lead are those of [Column].
-	Name, Doc    string
-	Kind         Kind
-	Detail, Lead bool
+	Column
 	// Cell is what [ValueOf] takes, or [Empty] where the column does not apply.
 	Cell func(R) any
 }
@@ -28,7 +25,7 @@ type Columns[R any] []Col[R]
 func (cs Columns[R]) Table(name string) Table {
 	t := Table{Name: name, Columns: make([]Column, len(cs))}
 	for i, c := range cs {
-		t.Columns[i] = Column{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead}
+		t.Columns[i] = c.Column
 	}
 	return t
 }
@@ -47,10 +44,7 @@ func (cs Columns[R]) Row(row R) ([]Value, error) {
 	cells := make([]Value, len(cs))
 	for i, c := range cs {
 		var err error
-		if cells[i], err = ValueOf(c.Cell(row)); err != nil {
-			return nil, fmt.Errorf("%w: column %s: %w", ErrRow, c.Name, err)
-		}
-		if err := (Column{Name: c.Name, Kind: c.Kind}).holds(cells[i]); err != nil {
+		if cells[i], err = c.value(c.Cell(row)); err != nil {
 			return nil, err
 		}
 	}
@@ -101,8 +95,7 @@ func (cs Columns[R]) When(applies func(R) bool) Columns[R] {
 func Of[Whole, Part any](cs Columns[Part], part func(Whole) Part) Columns[Whole] {
 	out := make(Columns[Whole], len(cs))
 	for i, c := range cs {
-		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead,
-			Cell: func(row Whole) any { return c.Cell(part(row)) }}
+		out[i] = Col[Whole]{c.Column, func(row Whole) any { return c.Cell(part(row)) }}
 	}
 	return out
 }

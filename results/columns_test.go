@@ -23,11 +23,11 @@ type update struct {
 type costs struct{ rounds, took int }
 
 func TestColumns(t *testing.T) {
-	own := results.Columns[update]{{Name: "arch", Doc: "instruction set",
+	own := results.Columns[update]{{Column: results.Column{Name: "arch", Doc: "instruction set"},
 		Cell: func(u update) any { return results.OrEmpty(u.arch) }}}
 	cost := results.Columns[costs]{
-		{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise", Cell: func(c costs) any { return c.rounds }},
-		{Name: "update_ns", Kind: results.Integer, Doc: "how long it took", Detail: true,
+		{Column: results.Column{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise"}, Cell: func(c costs) any { return c.rounds }},
+		{Column: results.Column{Name: "update_ns", Kind: results.Integer, Doc: "how long it took", Detail: true},
 			Cell: func(c costs) any { return c.took }},
 	}
 	all := append(own, results.Of(cost[:1], func(u update) costs { return u.costs })...)
@@ -65,7 +65,7 @@ func TestUnit(t *testing.T) {
 // TestColumnsRefuse: a cell that is none is the program's mistake, and the error names
 // its column.
 func TestColumnsRefuse(t *testing.T) {
-	cs := results.Columns[time.Duration]{{Name: "took_ns", Doc: "wrong", Cell: func(d time.Duration) any { return d }}}
+	cs := results.Columns[time.Duration]{{Column: results.Column{Name: "took_ns", Doc: "wrong"}, Cell: func(d time.Duration) any { return d }}}
 	_, err := cs.Fill("wrong", []time.Duration{1})
 	if !errors.Is(err, results.ErrRow) || !strings.Contains(err.Error(), "took_ns") {
 		t.Errorf("%v", err)

@@ -82,7 +82,7 @@ func Declare[R any](text, table string, own map[string]func(R) any) (out Columns
 			break
 		}
 		d, err := ParseColumn(strings.TrimSpace(line))
-		c := Col[R]{Name: d.Name, Doc: d.Doc, Kind: d.Kind, Detail: d.Detail, Lead: d.Lead, Cell: own[d.Name]}
+		c := Col[R]{d.Column, own[d.Name]}
 		if err == nil && c.Cell == nil {
 			c.Cell, c.Kind, err = pathCell[R](d)
 		}

@@ -17,8 +17,8 @@ func Example() {
 		rounds int
 	}
 	columns := results.Columns[update]{
-		{Name: "buffer", Doc: "slots of the vector", Cell: func(u update) any { return u.buffer }},
-		{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise",
+		{Column: results.Column{Name: "buffer", Doc: "slots of the vector"}, Cell: func(u update) any { return u.buffer }},
+		{Column: results.Column{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise"},
 			Cell: func(u update) any { return u.rounds }},
 	}
 	table, err := columns.Fill("plan", []update{{"256", 504}, {"dynamic", 3}})

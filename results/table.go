@@ -137,20 +137,25 @@ func checkRow(columns []Column, row []Value) error {
 	return nil
 }
 
+// value makes a cell of the column.
+func (c Column) value(x any) (Value, error) {
+	v, err := ValueOf(x)
+	if err != nil {
+		return v, fmt.Errorf("%w: column %s: %w", ErrRow, c.Name, err)
+	}
+	return v, c.holds(v)
+}
+
 func makeRow(columns []Column, cells []any) ([]Value, error) {
 	if len(cells) != len(columns) {
 		return nil, fmt.Errorf("%w: %d cells for %d columns", ErrRow, len(cells), len(columns))
 	}
 	row := make([]Value, len(cells))
 	for i, x := range cells {
-		v, err := ValueOf(x)
-		if err != nil {
-			return nil, fmt.Errorf("%w: column %s: %w", ErrRow, columns[i].Name, err)
-		}
-		if err := columns[i].holds(v); err != nil {
+		var err error
+		if row[i], err = columns[i].value(x); err != nil {
 			return nil, err
 		}
-		row[i] = v
 	}
 	return row, nil
 }

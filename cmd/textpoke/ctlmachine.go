@@ -33,8 +33,9 @@ var ctlCPUColumns = slices.Concat(
 func takenColumns() (cs results.Columns[api.CPU]) {
 	for i := range cpus.NumCauses {
 		cause := cpus.Cause(i).String()
-		cs = append(cs, results.Col[api.CPU]{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"), Kind: results.Integer,
-			Doc: "interrupts taken: " + cause, Cell: func(c api.CPU) any { return c.Taken[cause] }})
+		column := results.Column{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"), Kind: results.Integer,
+			Doc: "interrupts taken: " + cause}
+		cs = append(cs, results.Col[api.CPU]{Column: column, Cell: func(c api.CPU) any { return c.Taken[cause] }})
 	}
 	return cs
 }

@@ -22,9 +22,9 @@ var BufferSize = grid.Must("buffer-size.experiment", text("buffer-size.experimen
 
 // facts are the two parts of an update, and what one store takes.
 var facts = results.Columns[*grid.Measured]{
-	{Name: "site_ns", Kind: results.Number, Cell: partOf(func(s split) float64 { return s.Site })},
-	{Name: "batch_ns", Kind: results.Number, Cell: partOf(func(s split) float64 { return s.Batch })},
-	{Name: "store_ns", Kind: results.Number, Cell: func(m *grid.Measured) any { return m.Machine.Costs.Store }},
+	{Column: results.Column{Name: "site_ns", Kind: results.Number}, Cell: partOf(func(s split) float64 { return s.Site })},
+	{Column: results.Column{Name: "batch_ns", Kind: results.Number}, Cell: partOf(func(s split) float64 { return s.Batch })},
+	{Column: results.Column{Name: "store_ns", Kind: results.Number}, Cell: func(m *grid.Measured) any { return m.Machine.Costs.Store }},
 }
 
 func partOf(part func(split) float64) func(*grid.Measured) any {

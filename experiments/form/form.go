@@ -178,7 +178,7 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 	for _, c := range declared {
 		if c.Late {
 			if !c.Hidden {
-				shown = append(shown, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: empty[R]})
+				shown = append(shown, results.Col[R]{Column: c.Column, Cell: empty[R]})
 			}
 			continue
 		}
@@ -199,7 +199,7 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 		if c.Hidden {
 			to = &hidden
 		}
-		*to = append(*to, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: cell})
+		*to = append(*to, results.Col[R]{Column: c.Column, Cell: cell})
 	}
 	return shown, hidden, nil
 }

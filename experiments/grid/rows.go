@@ -4,6 +4,7 @@ package grid
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,33 +29,17 @@ var (
 	runColumns  = results.Of(sim.RunColumns, func(m *Measured) *sim.RunRow { return &m.RunRow })
 )
 
+//go:embed columns.txt
+var declared string
+
 // facts are what a row has besides the columns of plan and run.
-var facts = slices.Concat(results.Columns[*Measured]{
-	{Name: "source", Doc: "table of records", Cell: func(m *Measured) any { return m.Point.Table.Name() }},
-	{Name: "summary", Doc: "what the protocol does, in a line", Cell: func(m *Measured) any { return m.Definition().Summary }},
-	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *Measured) any { return m.Patches }},
-	{Name: "breaks", Kind: results.Integer, Doc: "times that an address of the table is lower than the one before it",
-		Cell: func(m *Measured) any { return breaks(m.Point.Table) }},
-	{Name: "kernel", Kind: results.Boolean, Doc: "whether the table is that of a real kernel",
-		Cell: func(m *Measured) any { return m.Point.Table.Arch() != "" }},
-	{Name: "online", Kind: results.Integer, Doc: "CPUs that are online", Cell: func(m *Measured) any { return m.Point.Online() }},
-	{Name: "masked_rounds", Kind: results.Boolean, Doc: "whether rounds are remote fences, which masked interrupts do not hold up",
-		Cell: func(m *Measured) any { return m.Point.Arch.Traits().MaskedRounds }},
-}, results.Columns[*Measured]{
-	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(m *Measured) any { return m.Machine.Name }},
-	{Name: "machine", Doc: "the same, with @ and the number of its CPUs where that is another one",
-		Cell: func(m *Measured) any { return m.Machine.String() }},
-	{Name: "about", Doc: "what kind of machine that is", Cell: func(m *Measured) any { return m.Machine.Machine }},
-	{Name: "calling", Kind: results.Number, Doc: "calls of traced functions a second on a busy CPU",
-		Cell: func(m *Measured) any { return m.Point.Calling() }},
-}.When(func(m *Measured) bool { return m.Machine.Calibration != nil }), results.Columns[*Measured]{
-	{Name: "trap_time_ns", Kind: results.Integer, Doc: "time that all CPUs together spent in traps, modelled",
-		Cell: func(m *Measured) any { return int64(m.TrapTime()) }},
-	{Name: "burst_isolated_max", Kind: results.Integer,
-		Doc:  "most interrupts that an isolated CPU took in one millisecond, modelled",
-		Cell: func(m *Measured) any { return results.If(m.HasIsolated, m.IsolatedBurst) }},
-}.When(func(m *Measured) bool { return m.Modelled != nil }))
+var facts = results.Declare(declared, "facts", map[string]func(*Measured) any{
+	"breaks": func(m *Measured) any { return breaks(m.Point.Table) },
+	"kernel": func(m *Measured) any { return m.Point.Table.Arch() != "" },
+	"burst_isolated_max": func(m *Measured) any {
+		return results.If(m.Modelled != nil && m.HasIsolated, m.IsolatedBurst)
+	},
+})
 
 // offered are the columns of the grid's mode, and the facts of a row: a fact replaces a
 // column of the same name.
@@ -114,8 +99,7 @@ func (g *grid) columns() (out results.Columns[form.Row], err error) {
 		if c.Hidden {
 			continue
 		}
-		out = append(out, results.Col[form.Row]{Name: own.Name, Doc: own.Doc, Kind: own.Kind, Detail: own.Detail, Lead: own.Lead,
-			Cell: func(r form.Row) any { return form.Cell(r[c.Name], own.Kind) }})
+		out = append(out, results.Col[form.Row]{Column: own, Cell: func(r form.Row) any { return form.Cell(r[c.Name], own.Kind) }})
 	}
 	return out, nil
 }
