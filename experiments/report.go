@@ -3,12 +3,12 @@
 package experiments
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
@@ -30,9 +31,10 @@ var layoutText string
 // layout is what all reports have: the question, the headline, what is missing, and
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(template.FuncMap{
-	"host": func() string { return runtime.GOOS + ", " + runtime.GOARCH }, "processor": processor,
-	"pair": func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
-	"size": size, "span": Span, "modelled": Modelled, "lacks": Lacks,
+	"host":      func() string { return runtime.GOOS + ", " + runtime.GOARCH },
+	"processor": func() string { return cmp.Or(microbench.Model(), "unknown") },
+	"pair":      func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
+	"size":      size, "span": Span, "modelled": Modelled, "lacks": Lacks,
 }).Parse(layoutText))
 
 // size is a number of bytes as people read it; "" for an empty cell.
@@ -109,11 +111,6 @@ func (c Comparison) here() string {
 		return figure(c.Ours)
 	}
 	return fmt.Sprintf("%s (%s to %s)", figure(c.Ours), figure(c.Low), figure(c.High))
-}
-
-// Ranged is a time in nanoseconds with its range, as people read it: likely (low to high).
-func Ranged(s calibration.Spread) string {
-	return fmt.Sprintf("%s (%s to %s)", results.Duration(s.Likely), results.Duration(s.Low), results.Duration(s.High))
 }
 
 // Modelled is a time in nanoseconds as a headline says it: two digits, its range, and how
@@ -302,18 +299,4 @@ func Listed() (out []string) {
 		out = append(out, what)
 	}
 	return out
-}
-
-// processor is what this machine calls its CPUs.
-func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
 }

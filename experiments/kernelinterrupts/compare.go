@@ -5,9 +5,9 @@ package kernelinterrupts
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/vm"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -224,23 +224,16 @@ func summaryOf(rows []*Row) Summary {
 			exact++
 		}
 	}
-	s.Receivers, s.ExactShare, s.Background = len(byCPU), float64(exact)/float64(len(rows)), median(beyond)
-	s.Median, s.Mode = median(readings), mode(readings)
+	s.Receivers, s.ExactShare, s.Background = len(byCPU), float64(exact)/float64(len(rows)), vm.Median(beyond)
+	s.Median, s.Mode = vm.Median(readings), mode(readings)
 	first := true
 	for _, deltas := range byCPU {
 		s.Repetitions = max(s.Repetitions, len(deltas))
-		if m := median(deltas); first || m < s.Quietest {
+		if m := vm.Median(deltas); first || m < s.Quietest {
 			s.Quietest, first = m, false
 		}
 	}
 	return s
-}
-
-// median is the middle of some numbers, or half-way between the two in the middle.
-func median(of []int) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	n := len(sorted)
-	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
 }
 
 // mode is the most frequent of some numbers, the smallest of several.

@@ -17,7 +17,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -61,9 +60,6 @@ type row struct {
 	Spread    calibration.Spread // of its time
 	Published published.Refcount // Entries is 0 where there is none
 }
-
-// Range is the time with its range, as people read it.
-func (r *row) Range() string { return experiments.Ranged(r.Spread) }
 
 // CPUs is how many there are.
 func (r *row) CPUs() int { return len(r.Roles) }
@@ -156,34 +152,6 @@ func (r *row) find(figures []published.Refcount) {
 			r.Published = f
 		}
 	}
-}
-
-// What says which update it is.
-func (r *row) What() string {
-	counter := map[int3.Refs]string{int3.SharedRef: "shared counter", int3.PerCPU: "counter for each CPU"}[r.Refs]
-	if counter == "" {
-		counter = "no counter"
-	}
-	s := fmt.Sprintf("%s, %d entries, %d CPUs", counter, r.Entries, len(r.Roles))
-	if r.Shared() {
-		s += ", " + results.Percent(r.OutOfTurn) + " out of turn"
-	}
-	return s
-}
-
-// Counter is what the row's published figure is called, Series its line.
-func (r *row) Counter() string {
-	if r.Shared() {
-		return fmt.Sprintf("shared, %d entries", r.Entries)
-	}
-	return fmt.Sprintf("per CPU, %d entries", r.Entries)
-}
-
-func (r *row) Series() string {
-	if r.Shared() {
-		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
-	}
-	return r.Counter()
 }
 
 // Time is the update's, with its range, as a headline says it.

@@ -5,10 +5,8 @@
 package microbench
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,17 +69,7 @@ func getpid() float64 {
 
 // describe is this machine in words.
 func describe() string {
-	what := "a machine of unknown model"
-	// Not all kernels name the model there, and not all let it be read.
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil || !errors.Is(err, os.ErrNotExist) {
-		for line := range strings.Lines(string(text)) {
-			key, value, _ := strings.Cut(line, ":")
-			if key = strings.TrimSpace(key); key == "model name" || key == "uarch" {
-				what = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
+	what := cmp.Or(Model(), "a machine of unknown model")
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return what

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -177,3 +178,15 @@ func summarize(passes []float64) (value, low, high float64, ok bool) {
 }
 
 func cents(ns float64) float64 { return math.Round(100*ns) / 100 }
+
+// Model is what this machine calls its CPUs, "" where it does not say: not all kernels name it, nor let it be read.
+func Model() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); key == "model name" || key == "uarch" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -3,11 +3,11 @@
 package microbench
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
+	"golang.org/x/sync/errgroup"
 )
 
 // method is how a quantity is measured.
@@ -257,27 +258,19 @@ func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err err
 		return nil
 	})
 	// A target that could not be put on its CPU never gets ready.
-	ended := make(chan error, 1)
-	var wait sync.WaitGroup
+	var wait errgroup.Group
 	for _, t := range targets {
-		wait.Go(func() {
-			if err := <-t; err != nil {
+		wait.Go(func() error {
+			err := <-t
+			if err != nil {
 				stop.Store(true)
-				select {
-				case ended <- err:
-				default:
-				}
 			}
+			return err
 		})
 	}
 	err = <-sender
 	stop.Store(true)
-	wait.Wait()
-	select {
-	case err = <-ended:
-	default:
-	}
-	return times, gaps, err
+	return times, gaps, cmp.Or(wait.Wait(), err)
 }
 
 // standstills looks at the clock until it is stopped, and returns the longest
@@ -317,7 +310,17 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		_    [64]byte
 	}
 	var stop atomic.Bool
-	answer := On(m.cpus[len(m.cpus)-1], func() error {
+	var both errgroup.Group
+	on := func(cpu int, f func() error) {
+		both.Go(func() error {
+			err := <-On(cpu, f)
+			if err != nil {
+				stop.Store(true)
+			}
+			return err
+		})
+	}
+	on(m.cpus[len(m.cpus)-1], func() error {
 		for want := int64(1); want < 2*bouncesAPass; want += 2 {
 			for line.turn.Load() != want {
 				if stop.Load() {
@@ -329,7 +332,7 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		return nil
 	})
 	var took float64
-	ask := On(m.cpus[0], func() error {
+	on(m.cpus[0], func() error {
 		start := time.Now()
 		for i := int64(0); i < 2*bouncesAPass; i += 2 {
 			line.turn.Store(i + 1)
@@ -345,21 +348,6 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		took = since(start)
 		return nil
 	})
-	var errs [2]error
-	select {
-	case errs[0] = <-answer:
-		if errs[0] != nil {
-			stop.Store(true)
-		}
-		errs[1] = <-ask
-	case errs[1] = <-ask:
-		if errs[1] != nil {
-			stop.Store(true)
-		}
-		errs[0] = <-answer
-	}
-	if errs[0] != nil {
-		return 0, errs[0]
-	}
-	return took / (2 * bouncesAPass), errs[1]
+	err := both.Wait()
+	return took / (2 * bouncesAPass), err
 }

@@ -168,7 +168,7 @@ func summaryOf(counts []Count) Summary {
 		}
 	}
 	for cpu := range last + 1 {
-		m := median(byCPU[cpu])
+		m := Median(byCPU[cpu])
 		s.Repetitions = len(byCPU[cpu])
 		switch {
 		case role[cpu] == patcher:
@@ -184,8 +184,8 @@ func summaryOf(counts []Count) Summary {
 	return s
 }
 
-// median is the middle of some numbers, or half-way between the two in the middle.
-func median(of []int) float64 {
+// Median is the middle of some numbers, or half-way between the two in the middle.
+func Median(of []int) float64 {
 	sorted := slices.Sorted(slices.Values(of))
 	n := len(sorted)
 	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
