@@ -85,28 +85,6 @@ type row struct {
 	calls         []string
 	report        tracers.Report
 	Documented    *documented // nil where nothing is
-	Back          *row        // the same pair in the other order; nil where it was not tried
-	Other         string      // a dot where another instruction set answers otherwise
-}
-
-// Agrees tells whether the row agrees with the documentation.
-func (r *row) Agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
-
-// Cell is the row in a word.
-func (r *row) Cell() string {
-	switch r.Result {
-	case shared:
-		return "ok"
-	case refused, unsupported:
-		return r.Errno.String()
-	}
-	return string(r.Result)
-}
-
-// OrderMatters tells whether it matters who was first; of both orders one says so.
-func (r *row) OrderMatters() bool {
-	return r.Back != nil && r.First < r.Second && r.Cell() != r.Back.Cell() && r.Result != unsupported &&
-		r.Back.Result != unsupported
 }
 
 // cells are those that no field and no method is.
@@ -115,7 +93,6 @@ var cells = map[string]func(*row) any{
 	"passes":  func(r *row) any { return len(r.report.Passes) },
 	"patches": func(r *row) any { return r.report.Patches() },
 	"images":  func(r *row) any { return r.report.Count(tracers.StepImage) },
-	"other":   func(r *row) any { return r.Other },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
@@ -126,7 +103,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	return s, err
 }
 
-// pairs tries all combinations, and compares each with the other order and the other instruction sets.
+// pairs tries all combinations.
 func (c *Config) pairs() (rows []*row, err error) {
 	for _, arch := range c.Arches {
 		for _, first := range c.First {
@@ -140,16 +117,6 @@ func (c *Config) pairs() (rows []*row, err error) {
 				})
 				rows = append(rows, r)
 			}
-		}
-	}
-	for _, r := range rows {
-		r.Back = experiments.First(rows, func(o *row) bool {
-			return o.Arch == r.Arch && o.First == r.Second && o.Second == r.First
-		})
-		if experiments.First(rows, func(o *row) bool {
-			return o.First == r.First && o.Second == r.Second && o.Cell() != r.Cell()
-		}) != nil {
-			r.Other = " •"
 		}
 	}
 	return rows, nil

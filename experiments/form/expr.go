@@ -301,8 +301,12 @@ func binary(op token.Token, x, y any) (any, error) {
 	if x == nil || y == nil {
 		return nil, nil
 	}
-	if s, ok := x.(string); ok && op == token.ADD {
+	s, text := x.(string)
+	if text && op == token.ADD {
 		return s + fmt.Sprint(y), nil
+	}
+	if t, too := y.(string); text && too && op.Precedence() == token.LSS.Precedence() {
+		x, y = float64(strings.Compare(s, t)), 0.0 // texts stand in the order of their letters
 	}
 	a, isA := x.(float64)
 	b, isB := y.(float64)
