@@ -118,13 +118,13 @@ func TestClientSpeaks(t *testing.T) {
 	}
 	c, s, done := dial(t, t.Context(), map[string][]string{
 		"Z1,1000,1": {"OK"}, "z1,1000,1": {"OK"}, "Hg3": {"OK"}, "Hg1": {"OK"},
-		"g":          {hex.EncodeToString(raw) + "xxxxxxxx"},
-		"vCont;c":    {"T05thread:03;", "T05thread:03;watch:80;", "T05thread:03;rwatch:90;", "silence"},
-		"vCont;c:2":  {"T05core:1;thread:p1.02;"},
-		"vCont;s:3":  {"T05thread:03;"},
-		"m40,400":    {strings.Repeat("0* ", 512)}, // each a digit and three more
-		"m440,1":     {"cc"},
-		"Z2,80,4":    {"OK"}, "z2,80,4": {"OK"}, "Z3,90,8": {"OK"}, "z3,90,8": {"OK"}, "D": {"OK"},
+		"g":         {hex.EncodeToString(raw) + "xxxxxxxx"},
+		"vCont;c":   {"T05thread:03;", "T05thread:03;watch:80;", "T05thread:03;rwatch:90;", "silence"},
+		"vCont;c:2": {"T05core:1;thread:p1.02;"},
+		"vCont;s:3": {"T05thread:03;"},
+		"m40,400":   {strings.Repeat("0* ", 512)}, // each a digit and three more
+		"m440,1":    {"cc"},
+		"Z2,80,4":   {"OK"}, "z2,80,4": {"OK"}, "Z3,90,8": {"OK"}, "z3,90,8": {"OK"}, "D": {"OK"},
 		"\x03":                               {"T02thread:01;"},
 		"G" + hex.EncodeToString(raw[:17*8]): {"OK"}, "G" + hex.EncodeToString(raw[:16*8]) + "1600000000000000": {"OK"},
 	})
