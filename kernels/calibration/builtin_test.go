@@ -77,20 +77,14 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// flip is the mean time, in nanoseconds, of changing that many sites by
-// breakpoints, three stores and three rounds a batch, in so many batches.
-func flip(c *Costs, sites, batches, targets int) float64 {
-	return float64(sites)*(c.Verify+c.Publish+3*c.Store) + float64(batches)*3*c.Round(targets)
-}
-
 // TestJumpLabels: what the calibration was derived from comes out of it. The
 // figures have two digits, values four: half a percent.
 // Source: x86/jump_label: Bound IPIs sent when updating a static key, v6,
 // 2019-06-12: 56 entries, 23 receivers.
 func TestJumpLabels(t *testing.T) {
 	c := builtin("jump-label-24").Costs
-	within(t, "one by one", flip(&c, 56, 56, 23), 57e6, 0.005)
-	within(t, "batched", flip(&c, 56, 1, 23), 1.4e6, 0.005)
+	within(t, "one by one", c.Flip(56, 56, 23), 57e6, 0.005)
+	within(t, "batched", c.Flip(56, 1, 23), 1.4e6, 0.005)
 	within(t, "handler, 1 entry", 2*c.Reference+c.Comparison, 45, 0.005)
 	// A binary search finds 1, 2, 4, 8 and 16 of 56 entries with one to five
 	// comparisons, and the last 25 with six.
@@ -102,8 +96,8 @@ func TestJumpLabels(t *testing.T) {
 // batches of 2 and 164 entries with a counter for each CPU.
 func TestPerCPUReferences(t *testing.T) {
 	c := builtin("refcount-480").Costs
-	within(t, "2 entries", flip(&c, 2, 1, 479), 519e3, 0.005)
-	within(t, "164 entries", flip(&c, 164, 1, 479), 702e3, 0.005)
+	within(t, "2 entries", c.Flip(2, 1, 479), 519e3, 0.005)
+	within(t, "164 entries", c.Flip(164, 1, 479), 702e3, 0.005)
 }
 
 // TestBroadcast: the same for the guest of 4180bf1b655a: 100,000 rounds to one target

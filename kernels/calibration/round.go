@@ -124,3 +124,9 @@ var points, weights = func() (x, w []float64) {
 	quad.Legendre{}.FixedLocations(x, w, 0, 1)
 	return x, w
 }()
+
+// Flip is the mean time, in nanoseconds, of changing that many sites by
+// breakpoints, three stores and three rounds a batch, in so many batches.
+func (c *Costs) Flip(sites, batches, targets int) float64 {
+	return float64(sites)*(c.Verify+c.Publish+3*c.Store) + float64(batches)*3*c.Round(targets)
+}

@@ -113,7 +113,7 @@ func (c *Client) RemoveReadWatch(at uint64, n int) error {
 	return c.tell(fmt.Sprintf("z3,%x,%x", at, n))
 }
 
-// mostRead bounds one read; QEMU's packets have at most 4,096 bytes.
+// mostRead bounds one read or write; QEMU's packets have at most 4,096 bytes.
 const mostRead = 1024
 
 // Read reads n bytes as a CPU sees them.
@@ -145,6 +145,21 @@ func (c *Client) Word(cpu int, at uint64) (uint64, error) {
 		return 0, err
 	}
 	return binary.LittleEndian.Uint64(b), nil
+}
+
+// Write writes bytes where a CPU sees them, also to memory that is read-only for the CPU.
+func (c *Client) Write(cpu int, at uint64, b []byte) error {
+	if err := c.look(cpu); err != nil {
+		return err
+	}
+	for len(b) > 0 {
+		n := min(len(b), mostRead)
+		if err := c.tell(fmt.Sprintf("M%x,%x:%x", at, n, b[:n])); err != nil {
+			return err
+		}
+		at, b = at+uint64(n), b[n:]
+	}
+	return nil
 }
 
 // Registers reads those of a CPU.

@@ -118,13 +118,14 @@ func TestClientSpeaks(t *testing.T) {
 	}
 	c, s, done := dial(t, t.Context(), map[string][]string{
 		"Z1,1000,1": {"OK"}, "z1,1000,1": {"OK"}, "Hg3": {"OK"}, "Hg1": {"OK"},
-		"g":         {hex.EncodeToString(raw) + "xxxxxxxx"},
-		"vCont;c":   {"T05thread:03;", "T05thread:03;watch:80;", "T05thread:03;rwatch:90;", "silence"},
-		"vCont;c:2": {"T05core:1;thread:p1.02;"},
-		"vCont;s:3": {"T05thread:03;"},
-		"m40,400":   {strings.Repeat("0* ", 512)}, // each a digit and three more
-		"m440,1":    {"cc"},
-		"Z2,80,4":   {"OK"}, "z2,80,4": {"OK"}, "Z3,90,8": {"OK"}, "z3,90,8": {"OK"}, "D": {"OK"},
+		"g":          {hex.EncodeToString(raw) + "xxxxxxxx"},
+		"vCont;c":    {"T05thread:03;", "T05thread:03;watch:80;", "T05thread:03;rwatch:90;", "silence"},
+		"vCont;c:2":  {"T05core:1;thread:p1.02;"},
+		"vCont;s:3":  {"T05thread:03;"},
+		"m40,400":    {strings.Repeat("0* ", 512)}, // each a digit and three more
+		"m440,1":     {"cc"},
+		"M40,2:cc90": {"OK"},
+		"Z2,80,4":    {"OK"}, "z2,80,4": {"OK"}, "Z3,90,8": {"OK"}, "z3,90,8": {"OK"}, "D": {"OK"},
 		"\x03":                               {"T02thread:01;"},
 		"G" + hex.EncodeToString(raw[:17*8]): {"OK"}, "G" + hex.EncodeToString(raw[:16*8]) + "1600000000000000": {"OK"},
 	})
@@ -154,6 +155,7 @@ func TestClientSpeaks(t *testing.T) {
 	if want := append(make([]byte, 1024), 0xcc); !bytes.Equal(b, want) {
 		t.Errorf("% x", b)
 	}
+	check("write", c.Write(2, 0x40, []byte{0xcc, 0x90}))
 	check("watch", c.InsertWatch(0x80, 4))
 	check("continue", c.Continue())
 	if stop, err := c.Wait(); err != nil || stop != (Stop{CPU: 2, Watched: 0x80}) {
@@ -183,7 +185,7 @@ func TestClientSpeaks(t *testing.T) {
 	}
 	check("detach", c.Detach())
 	<-done
-	const want = "? qC Z1,1000,1 vCont;c g m40,400 m440,1 Z2,80,4 vCont;c z2,80,4 Z3,90,8 vCont;c z3,90,8 G G vCont;s:3 Hg1 g z1,1000,1 vCont;c:2 " +
+	const want = "? qC Z1,1000,1 vCont;c g m40,400 m440,1 M40,2:cc90 Z2,80,4 vCont;c z2,80,4 Z3,90,8 vCont;c z3,90,8 G G vCont;s:3 Hg1 g z1,1000,1 vCont;c:2 " +
 		"vCont;c \x03 D"
 	for i, a := range s.asked {
 		if a[0] == 'G' {
