@@ -96,7 +96,7 @@ func (l Look) wrapped(t Table, columns []int, wide int) map[int]int {
 		longest := 0
 		for _, row := range t.Rows {
 			if s := t.shown(row, c); strings.Contains(s, " ") {
-				longest = max(longest, displayed(s))
+				longest = max(longest, Displayed(s))
 			}
 		}
 		if longest > most {
@@ -119,7 +119,7 @@ func (l Look) paragraph(t Table, columns []int) string {
 		if s == "" {
 			continue
 		}
-		n := displayed(t.heading(c)) + 2 + displayed(s)
+		n := Displayed(t.heading(c)) + 2 + Displayed(s)
 		s = t.heading(c) + ": " + l.paint(t, c, s)
 		switch {
 		case used == 0:
@@ -273,7 +273,7 @@ func printable(s string) bool {
 func width(s string) int {
 	longest := 0
 	for line := range strings.Lines(s) {
-		longest = max(longest, displayed(strings.TrimSuffix(line, "\n")))
+		longest = max(longest, Displayed(strings.TrimSuffix(line, "\n")))
 	}
 	return longest
 }
@@ -295,7 +295,7 @@ func (l Look) downwards(t Table, columns []int) string {
 		for to < len(t.Rows) {
 			n := 0
 			for _, c := range columns {
-				n = max(n, displayed(t.shown(t.Rows[to], c)))
+				n = max(n, Displayed(t.shown(t.Rows[to], c)))
 			}
 			if to > from && used+2+n > l.wide() {
 				break
@@ -317,9 +317,9 @@ func (l Look) block(t Table, columns []int, names, from int, widths []int) strin
 		for i, n := range widths {
 			s := t.shown(t.Rows[from+i], c)
 			if room := l.wide() - names - 2; n > room && room > 0 {
-				s = folded(s, room, names+2)
+				s = Folded(s, room, names+2)
 			} else if len(widths) > 1 {
-				line += strings.Repeat(" ", n-displayed(s))
+				line += strings.Repeat(" ", n-Displayed(s))
 			}
 			line += "  " + l.paint(t, c, s)
 		}
@@ -335,7 +335,7 @@ func (l Look) lines(t Table, columns []int) string {
 		if s := t.shown(t.Rows[0], c); s != "" {
 			name := t.heading(c) + ": "
 			if l.Width > len(name) {
-				s = folded(s, l.Width-len(name), len(name))
+				s = Folded(s, l.Width-len(name), len(name))
 			}
 			b.WriteString(name + l.paint(t, c, s) + "\n")
 		}
@@ -343,8 +343,8 @@ func (l Look) lines(t Table, columns []int) string {
 	return b.String()
 }
 
-// folded breaks text into lines of width characters, and indents all but the first.
-func folded(s string, width, indent int) string {
+// Folded breaks text at blanks into lines of width characters, and indents all but the first.
+func Folded(s string, width, indent int) string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -352,5 +352,5 @@ func folded(s string, width, indent int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
-// displayed is how many characters wide text is on a screen.
-func displayed(s string) int { return text.StringWidthWithoutEscSequences(s) }
+// Displayed is how many characters wide text is on a screen.
+func Displayed(s string) int { return text.StringWidthWithoutEscSequences(s) }

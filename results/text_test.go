@@ -144,7 +144,7 @@ func TestScreens(t *testing.T) {
 				b.WriteString("\n")
 			}
 			for line := range strings.Lines(b.String()) {
-				if n := displayed(strings.TrimSuffix(line, "\n")); n > width {
+				if n := Displayed(strings.TrimSuffix(line, "\n")); n > width {
 					t.Errorf("%d characters: %s", n, line)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/results"
 
 	"github.com/spf13/cobra"
 
@@ -192,7 +193,7 @@ func (c *common) answerLine(rows []check.VerdictRow) string {
 	if q := rows[0].Question; rows[0].Verdict == explore.Safe && !rows[0].Options.Liveness && provable(q) {
 		line += "; for any number: " + sim.Command(append([]string{"prove"}, proveAxes.Short(q)...)...)
 	}
-	if width := c.width(); width > 0 && displayed(line) > width {
+	if width := c.width(); width > 0 && results.Displayed(line) > width {
 		line = strings.Replace(line, "; for any", "\nfor any", 1)
 	}
 	return c.asTyped(line)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
@@ -133,16 +132,7 @@ func list(w io.Writer, title string, width int, lines []described) {
 
 // hung breaks text that begins in a column, so that all its lines do.
 func hung(s string, width, column int) string {
-	return strings.Join(broken(s, max(20, width-column)), "\n"+strings.Repeat(" ", column))
-}
-
-// broken are the lines of text that is broken at blanks.
-func broken(s string, width int) []string {
-	lines := strings.Split(text.WrapSoft(s, width), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return lines
+	return results.Folded(s, max(20, width-column), column)
 }
 
 // filled breaks a paragraph where lines end. Lists keep their lines: one that is indented, or
@@ -154,8 +144,8 @@ func filled(paragraph string, width int) string {
 		switch {
 		case item == "":
 		case column == 0:
-			out = append(out, broken(item, width)...)
-		case displayed(item) > width && column < width-20:
+			out = append(out, results.Folded(item, width, 0))
+		case results.Displayed(item) > width && column < width-20:
 			out = append(out, item[:column]+hung(item[column:], width, column))
 		default:
 			out = append(out, item)
@@ -192,7 +182,7 @@ func (c *common) narrowed(text string) string {
 		line, ended := strings.CutSuffix(line, "\n")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		switch {
-		case displayed(line) <= width:
+		case results.Displayed(line) <= width:
 		case strings.Contains(line, "textpoke "):
 			line = continued(line, width)
 		default:
@@ -214,11 +204,9 @@ func textColumn(line string) int {
 	return indent
 }
 
-func displayed(s string) int { return text.StringWidthWithoutEscSequences(s) }
-
 // continued breaks a command line before a flag, as a shell reads on behind a backslash.
 func continued(line string, width int) string {
-	if displayed(line) <= width {
+	if results.Displayed(line) <= width {
 		return line
 	}
 	const indent = 6

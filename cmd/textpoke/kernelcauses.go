@@ -68,11 +68,7 @@ func mostCalls(before, after interrupts.Snapshot) (most int64) {
 // why writes the causes.
 func (l *watching) why() error {
 	for _, t := range l.causes.Tallies() {
-		cells, err := watch.CauseColumns.Row(t)
-		if err == nil {
-			err = l.out.addRow(cells)
-		}
-		if err != nil {
+		if err := l.out.add(watch.CauseColumns.Cells(t)...); err != nil {
 			return err
 		}
 	}

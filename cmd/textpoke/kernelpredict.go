@@ -140,14 +140,10 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 	j := newJudged(c, ledger.PredictColumns.Table("prediction"), limits)
 	j.headed(func() string { return "COST: interrupts of a CPU: " + fewOf(ledger.Most(rows)) })
 	err = c.each(ctx, &j.out, len(rows), func(i int, o *output) error {
-		cells, err := ledger.PredictColumns.Row(rows[i])
-		if err != nil {
-			return err
-		}
 		if rows[i].Total() {
 			j.Judge(rows[i].Name(), rows[i].Over(limits))
 		}
-		return o.addRow(cells)
+		return o.add(ledger.PredictColumns.Cells(rows[i])...)
 	})
 	return j.verdict(err)
 }

@@ -163,7 +163,7 @@ func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 // writeSteps prints one plan for people.
 func (c *common) writeSteps(j *sim.Job, plan []poke.Step) error {
 	b := bufio.NewWriter(c.streams.out)
-	for _, line := range broken(j.String(), cmp.Or(c.width(), results.MaxWidth)-2) {
+	for line := range strings.SplitSeq(results.Folded(j.String(), cmp.Or(c.width(), results.MaxWidth)-2, 0), "\n") {
 		fmt.Fprintf(b, "# %s\n", line)
 	}
 	if path := j.StatedPath(); path != "" {
