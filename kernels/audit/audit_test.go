@@ -81,6 +81,8 @@ func TestX86(t *testing.T) {
 	} {
 		hold(t, option, verdicts(fakekernel.Compile(t, "testdata/defects.c", option)), map[string]string{"walk-of-freed-table": want})
 	}
+	rt := fakekernel.Compile(t, "testdata/defects.c", "-DMENDED", "-Dmutex_lock=_mutex_lock") // as 5.10's kernel/locking/mutex-rt.c
+	hold(t, "rt", verdicts(rt), map[string]string{"static-call-fixup": "mended: calls _mutex_lock"})
 	var nothing vmlinux.Kernel
 	nothing.Memory, nothing.Symbols = &vmlinux.Memory{Arch: broken.Arch, Segments: broken.Segments}, vmlinux.NewSymbols("", nil)
 	hold(t, "without a symbol", verdicts(&nothing), map[string]string{
