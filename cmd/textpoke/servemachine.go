@@ -30,6 +30,7 @@ type servedMachine struct {
 	machine service.Maker
 	ops     []string // nil for any
 	cpus    string
+	files   tracefs.Files // of a kernel that is served
 }
 
 // simulated is a machine of sim's. A table says which architecture it is of; one that
@@ -55,7 +56,7 @@ func (s *serveFlags) simulated(cmd *cobra.Command) (*servedMachine, error) {
 		return nil, err
 	}
 	c := configs[0]
-	return &servedMachine{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles)}, nil
+	return &servedMachine{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles), nil}, nil
 }
 
 // The machines that are served.
@@ -113,28 +114,34 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	if c.Kernel, c.State, err = s.image(); err != nil {
 		return nil, err
 	}
-	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's"}, nil
+	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's", files}, nil
 }
 
 // bootID is another text after each boot (random(4)).
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text.
-func booted(file, data string, log *zap.Logger) error {
-	now, err := os.ReadFile(file)
+// booted tells whether the machine was booted since the last server with the same directory, which keeps the boot and the
+// instance there. An instance that traces though none of them has made it since is somebody else's: a boot leaves none.
+func (s *serveFlags) booted(file string, files tracefs.Files, log *zap.Logger) error {
+	boot, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	kept := filepath.Join(data, "textpoke.boot")
-	switch last, err := os.ReadFile(kept); {
-	case err == nil && bytes.Equal(last, now):
-		return nil
-	case err == nil:
-		log.Warn("the machine was booted since the last server: the kernel has forgotten what clients want, and is told again")
-	case !errors.Is(err, fs.ErrNotExist):
+	kept, now := filepath.Join(s.data, "textpoke.boot"), string(boot)+s.instance
+	last, err := os.ReadFile(kept)
+	if string(last) == now || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(kept, now, 0o600)
+	for _, name := range []string{s.instance, s.instance + ".graph"} {
+		if tracefs.Busy(files, "instances/"+name+"/") {
+			return fmt.Errorf("instance %s traces, and no server with --data %s has made it since the machine was booted: "+
+				"--instance names another, and --release takes this one away", name, s.data)
+		}
+	}
+	if err == nil && !bytes.HasPrefix(last, boot) {
+		log.Warn("the machine was booted since the last server: the kernel has forgotten what clients want, and is told again")
+	}
+	return os.WriteFile(kept, []byte(now), 0o600)
 }
 
 // image is this kernel's image, with the facts that hold in it already; nil where none is named
@@ -147,12 +154,12 @@ func (s *serveFlags) image() (*ledger.Kernel, []string, error) {
 			return nil, nil, err
 		}
 		name = "/boot/vmlinuz-" + strings.TrimSpace(string(release))
-		if f, err := os.Open(name); err != nil {
+		f, err := os.Open(name)
+		if err != nil {
 			s.serverLog().Info("no forecasts: --kernel names no image", zap.Error(err))
 			return nil, nil, nil
-		} else if err := f.Close(); err != nil {
-			return nil, nil, err
 		}
+		defer f.Close()
 	}
 	k, err := ledger.Open(name)
 	if err != nil {

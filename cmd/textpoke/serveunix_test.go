@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
 // TestServeUnix: at a socket the server's own user may do everything without a token; nobody outside of its group may
@@ -50,20 +53,40 @@ func TestServeUnix(t *testing.T) {
 	}
 }
 
-// TestBooted: a server that finds another boot than the last one's says so, once.
+// TestBooted: a server that finds another boot than the last one's says so, once. An instance that traces is refused unless a
+// server with the same directory has served it since the boot, also by one that was refused before.
 func TestBooted(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "boot_id")
+	mount, data, file := filepath.Join(dir, "tracing"), filepath.Join(dir, "data"), filepath.Join(dir, "boot_id")
 	core, seen := observer.New(zap.WarnLevel)
 	for i, c := range []struct {
-		id   string
-		told int
-	}{{"one", 0}, {"one", 0}, {"two", 1}, {"two", 1}, {"one", 2}} {
-		if err := os.WriteFile(file, []byte(c.id), 0o600); err != nil {
+		id, instance, tracer, event string
+		told                        int
+		refused                     string
+	}{
+		{"one", "mine", "nop", "", 0, ""},
+		{"one", "mine", "function", "", 0, ""},
+		{"one", "other", "function", "", 0, "instance other traces"},
+		{"one", "other", "function", "", 0, "instance other traces"},
+		{"one", "other", "nop", "sched:sched_switch", 0, "instance other traces"},
+		{"one", "other", "nop", "", 0, ""},
+		{"two", "other", "wakeup", "", 0, "instance other traces"},
+		{"two", "other", "nop", "", 1, ""},
+		{"two", "other", "function", "", 1, ""},
+		{"one", "other", "", "", 2, ""},
+	} {
+		in := filepath.Join(mount, "instances", c.instance)
+		err := errors.Join(os.RemoveAll(mount), os.MkdirAll(in, 0o700), os.MkdirAll(data, 0o700), os.WriteFile(file, []byte(c.id+"\n"), 0o600))
+		if c.tracer != "" {
+			err = errors.Join(err, os.WriteFile(filepath.Join(in, "current_tracer"), []byte(c.tracer+"\n"), 0o600),
+				os.WriteFile(filepath.Join(in, "set_event"), []byte(c.event+"\n"), 0o600))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := booted(file, dir, zap.New(core)); err != nil || seen.Len() != c.told {
-			t.Errorf("start %d: %v, told %d times, want %d", i, err, seen.Len(), c.told)
+		err = (&serveFlags{data: data, instance: c.instance}).booted(file, tracefs.At(mount), zap.New(core))
+		if (err != nil) != (c.refused != "") || err != nil && !strings.HasPrefix(err.Error(), c.refused) || seen.Len() != c.told {
+			t.Errorf("start %d: %v, told %d times, want %q and %d", i, err, seen.Len(), c.refused, c.told)
 		}
 	}
 }

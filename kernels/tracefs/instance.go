@@ -22,19 +22,11 @@ type Instance struct {
 var instanceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 
 // Open makes the instance of that name for the function tracer, unless it is there.
-func Open(files Files, name string) (*Instance, error) {
+func Open(files Files, name string) (i *Instance, err error) {
 	if !instanceName.MatchString(name) {
 		return nil, fmt.Errorf("instance %q: want at most 63 letters, digits, and ._-", name)
 	}
-	have, err := files.Read(tracersFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the tracers that the kernel has: %w", err)
-	}
-	if !containsWord(string(have), functionTracer) {
-		return nil, fmt.Errorf("the kernel has no function tracer, only %s (it needs CONFIG_FUNCTION_TRACER and "+
-			"CONFIG_DYNAMIC_FTRACE)", strings.TrimSpace(string(have)))
-	}
-	i := &Instance{files: files, dir: "instances/" + name + "/", tracer: functionTracer}
+	i = &Instance{files: files, dir: "instances/" + name + "/", tracer: functionTracer}
 	i.made, err = i.Make()
 	return i, err
 }
@@ -163,7 +155,15 @@ func (i *Instance) Release() error {
 	return nil
 }
 
-// Foreign names the other instances with a tracer that is on, the top one by "the top instance".
+// Busy tells whether a tracer or an event is on in an instance's folder, which ends with a slash. One that cannot be read
+// has gone.
+func Busy(files Files, dir string) bool {
+	tracer, err := files.Read(dir + "current_tracer")
+	events, _ := files.Read(dir + eventsFile)
+	return err == nil && (strings.TrimSpace(string(tracer)) != tracerOff || len(parseEvents(string(events))) > 0)
+}
+
+// Foreign names the other instances in which something is on, the top one by "the top instance".
 func (i *Instance) Foreign() (on []string, err error) {
 	others, err := i.files.List("instances")
 	if err != nil {
@@ -174,11 +174,7 @@ func (i *Instance) Foreign() (on []string, err error) {
 		dirs[name] = "instances/" + name + "/"
 	}
 	for name, dir := range dirs {
-		if dir == i.dir || dir == i.path()+".graph/" {
-			continue
-		}
-		b, err := i.files.Read(dir + "current_tracer")
-		if err == nil && strings.TrimSpace(string(b)) != tracerOff { // one that cannot be read has gone
+		if dir != i.dir && dir != i.path()+".graph/" && Busy(i.files, dir) {
 			on = append(on, name)
 		}
 	}

@@ -16,6 +16,15 @@ import (
 // textpoke is the program, built for a machine, or what TEXTPOKE_PROGRAM names; the test is skipped where none can be booted.
 func textpoke(t *testing.T) (kernel, file string) {
 	t.Helper()
+	kernel, e := kernelToBoot(t)
+	if file = os.Getenv("TEXTPOKE_PROGRAM"); file != "" {
+		return kernel, file
+	}
+	return kernel, built(t, e, "build", "github.com/textpoke/textpoke/cmd/textpoke")
+}
+
+func kernelToBoot(t *testing.T) (kernel string, e *emulator) {
+	t.Helper()
 	kernel = os.Getenv("TEXTPOKE_KERNEL")
 	if !*long || kernel == "" {
 		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
@@ -27,16 +36,19 @@ func textpoke(t *testing.T) (kernel, file string) {
 	if _, err := exec.LookPath(e.QEMU); err != nil {
 		t.Skipf("skipped: %s is not installed: nothing is booted", e.QEMU)
 	}
-	if file = os.Getenv("TEXTPOKE_PROGRAM"); file != "" {
-		return kernel, file
-	}
-	file = filepath.Join(t.TempDir(), "textpoke")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", file, "github.com/textpoke/textpoke/cmd/textpoke")
+	return kernel, e
+}
+
+// built is a program for a machine, made by a command of go.
+func built(t *testing.T, e *emulator, command, of string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "program")
+	build := exec.Command("go", append(strings.Fields(command), "-ldflags", "-s -w", "-o", file, of)...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.GOARCH)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return kernel, file
+	return file
 }
 
 // asked is a step of a script, and what it must say, or must not; one of which neither is asked must say nothing.
@@ -97,7 +109,6 @@ func TestServeKernel(t *testing.T) {
 		{do: "run ctl count --client e --for 2s --format csv", says: "event,sched_process_fork", not: "function,"},
 		{do: "run ctl trace --client g --ops graph --for 1s", says: "", not: "vfs_read"},
 		{do: "kill", says: "killed"},
-		{do: "write /data/textpoke.boot of another boot"},
 		{do: "show " + filter, says: "vfs_read"},
 		{do: "write " + filter + " vfs_open"},
 		{do: "start " + serve},
@@ -111,12 +122,14 @@ func TestServeKernel(t *testing.T) {
 		{do: "show /sys/kernel/tracing/instances/textpoke/current_tracer", says: "nop"},
 		{do: "show /sys/kernel/tracing/enabled_functions"},
 		{do: "run ctl enable --client a --record vfs_write --format csv", says: "live"},
-		{do: "stop", says: "booted since"},
+		{do: "run serve --machine kernel --data /other --listen unix:/other", says: "instance textpoke traces, and no server with"},
+		{do: "stop", says: "exit status 0"},
 		{do: "show /sys/kernel/tracing/enabled_functions"},
+		{do: "write /data/textpoke.boot of another boot"},
 		{do: "start " + serve},
 		{do: "until ctl wants --client a --format csv", says: "a,function,1"},
 		{do: "show " + filter, says: "vfs_write\n"},
-		{do: "stop", says: "exit status 0"},
+		{do: "stop", says: "booted since"},
 		{do: "mkdir " + instance}, // SIGTERM has removed it
 		{do: "run serve --machine kernel --release"},
 		{do: "mkdir " + instance},
@@ -150,7 +163,7 @@ func TestServeMeddled(t *testing.T) {
 		{do: "rmdir " + instance},
 		{do: "wait 3s"},
 		{do: "show " + filter, says: "vfs_read\n"},
-		{do: "run serve --machine kernel --data /other --listen unix:/other.socket", says: "another server holds it"},
+		{do: "run serve --machine kernel --data /other --listen unix:/other.socket", says: "instance textpoke traces"},
 		{do: "write /proc/sys/kernel/ftrace_enabled 0"},
 		{do: "run ctl enable --client a --record vfs_open --format csv", says: "kernel.ftrace_enabled is 0"},
 		{do: "write /proc/sys/kernel/ftrace_enabled 1"},
@@ -216,5 +229,36 @@ func TestServeEvents(t *testing.T) {
 		if calls == 0 || want == few && lost == 0 && calls != few || want == many && (lost == 0 || calls+lost < many) {
 			t.Errorf("%d calls and %d lost, want %d or more together, and some lost of %d", calls, lost, want, many)
 		}
+	}
+}
+
+// TestServeMerged: two clients' functions are one filter, and the kernel of any architecture has enabled these and no others,
+// also after a kill.
+func TestServeMerged(t *testing.T) {
+	const serve = "start serve --machine kernel --data /data --log warn"
+	show := []string{"show " + instance + "/set_ftrace_filter", "show " + tracefsMount + "enabled_functions"}
+	told := scripted(t, "idle=2", slices.Concat([]string{serve, "until ctl enable --client a --record vfs_read --format csv"}, show,
+		[]string{"run ctl enable --client b --filter vfs_* --format csv"}, show, []string{"kill", serve,
+			"until ctl disable --client b --filter vfs_*r* --format csv"}, show, []string{"stop", show[1]}))
+	names := func(w Watched) (all []string) {
+		for line := range strings.Lines(w.Text) {
+			all = append(all, strings.Fields(line)[0])
+		}
+		slices.Sort(all)
+		return all
+	}
+	counts := []int{}
+	for _, at := range []int{1, 4, 8} {
+		filter, enabled := names(told[at]), names(told[at+1])
+		if counts = append(counts, len(filter)); !slices.Equal(filter, enabled) || !slices.Contains(filter, "vfs_read") {
+			t.Errorf("the filter is %v, enabled are %v", filter, enabled)
+		}
+	}
+	t.Logf("%v functions", counts)
+	if counts[0] != 1 || counts[1] < 20 || counts[2] >= counts[1] || counts[2] < 2 {
+		t.Errorf("%v functions, want one, many, and fewer", counts)
+	}
+	if last := told[len(told)-1]; last.Text != "" {
+		t.Errorf("after SIGTERM the kernel has %q enabled", last.Text)
 	}
 }

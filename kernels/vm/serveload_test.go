@@ -4,7 +4,6 @@ package vm
 
 import (
 	"encoding/csv"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,8 +15,6 @@ import (
 
 	"github.com/textpoke/textpoke/results/interrupts"
 )
-
-var kills = flag.Int("kills", 0, "how often TestServeKilled ends the server in the middle")
 
 // scripted does steps in a machine, and tells what those said that say anything.
 func scripted(t *testing.T, cpus string, steps []string) []Watched {
@@ -287,69 +284,5 @@ func TestServeHolds(t *testing.T) {
 	}
 	if held := told[3]; held.Code != 0 || !strings.Contains(held.Text, "live") {
 		t.Errorf("not held until it fits: %.300s", held.Text)
-	}
-}
-
-// TestServeKilled ends the server by SIGKILL at random points while clients change what they want: the next one makes the
-// kernel agree with what the journal says, and what was acknowledged is in it.
-func TestServeKilled(t *testing.T) {
-	if *kills == 0 {
-		t.Skip("skipped: wants -kills NUMBER, some 10 s each")
-	}
-	rng := rand.New(rand.NewPCG(26, uint64(*kills)))
-	functions := []string{"vfs_open", "vfs_write", "vfs_fsync", "vfs_mkdir"}
-	start := "start serve --machine kernel --data /data --log warn"
-	steps := []string{start, "until ctl enable --client base --record vfs_read --format csv"}
-	type ask struct {
-		client string
-		enable bool
-	}
-	var asked []ask
-	for range *kills {
-		a := ask{fmt.Sprintf("c%d", rng.IntN(len(functions))), rng.IntN(2) == 0}
-		asked = append(asked, a)
-		verb := map[bool]string{true: "enable", false: "disable"}[a.enable]
-		// What ctl says comes before what the kill says, or behind it: their texts differ.
-		steps = append(steps, fmt.Sprintf("together run ctl %s --client %s --record %s --format csv & after %dms", verb, a.client,
-			functions[a.client[1]-'0'], rng.IntN(1500)))
-		steps = append(steps, start, "until ctl wants --all --format csv", "show "+tracefsMount+"enabled_functions")
-	}
-	told := scripted(t, "idle=2", append(steps, "kill"))[1:]
-	acknowledged := map[string]bool{}
-	for i, a := range asked {
-		first, second := told[0], told[1]
-		if strings.HasPrefix(first.Text, "signal") {
-			first, second = second, first
-		}
-		if !strings.Contains(second.Text, "killed") {
-			t.Fatalf("kill %d: %q, %q", i, first.Text, second.Text)
-		}
-		acked := first.Code == 0
-		if acked {
-			acknowledged[a.client] = a.enable
-		} else {
-			delete(acknowledged, a.client) // it may have happened
-		}
-		var want []string
-		want = append(want, "vfs_read")
-		for c, f := range functions {
-			client := fmt.Sprintf("c%d", c)
-			wants := strings.Contains(told[2].Text, client+",function,1")
-			if is, known := acknowledged[client]; known && is != wants {
-				t.Errorf("kill %d: %s: acknowledged %v, and after the start %v", i, client, is, wants)
-			}
-			if acknowledged[client] = wants; wants {
-				want = append(want, f)
-			}
-		}
-		var got []string
-		for line := range strings.Lines(told[3].Text) {
-			got = append(got, strings.Fields(line)[0])
-		}
-		slices.Sort(got)
-		if slices.Sort(want); !slices.Equal(got, want) {
-			t.Errorf("kill %d: the kernel traces %v, the journal says %v", i, got, want)
-		}
-		told = told[4:]
 	}
 }

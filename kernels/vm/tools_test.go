@@ -4,10 +4,12 @@ package vm
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,17 +40,22 @@ func tools(t *testing.T, dir string) map[string]string {
 		}
 		files[path] = path
 	}
-	for _, program := range files {
+	withLibraries(files, dir)
+	return files
+}
+
+// withLibraries adds the libraries that programs need to their files: those below a folder are there already.
+func withLibraries(files map[string]string, dir string) {
+	for _, program := range slices.Collect(maps.Values(files)) {
 		ldd := exec.Command("ldd", program)
 		ldd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(dir, "usr/lib/x86_64-linux-gnu"))
 		out, _ := ldd.Output() // no library, no output
 		for f := range strings.FieldsSeq(string(out)) {
-			if strings.HasPrefix(f, "/") && !strings.HasPrefix(f, dir) {
+			if strings.HasPrefix(f, "/") && (dir == "" || !strings.HasPrefix(f, dir)) {
 				files[f] = f
 			}
 		}
 	}
-	return files
 }
 
 // commandLines are those of TestOf: what tools do of which the table of docs/kernels.md tells.

@@ -4,7 +4,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -22,6 +24,9 @@ type Records struct {
 
 // Read reads them. mount is where tracefs is, with these files.
 func Read(ctx context.Context, mount string, files tracefs.Files) (*Records, error) {
+	if _, err := os.Stat(filepath.Join(mount, "available_filter_functions")); errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("the kernel has no dynamic ftrace: it needs CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE")
+	}
 	// The list with addresses is there since Linux 6.5.
 	t, err := records.Open(ctx, filepath.Join(mount, "available_filter_functions_addrs"), records.Options{})
 	if err != nil {

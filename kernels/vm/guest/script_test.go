@@ -28,7 +28,6 @@ func init() { kinds["script"], kinds["stress"] = scripted, stress }
 //	run ARGUMENTS    runs it, or the program whose path stands first, and tells its exit code and its output
 //	kill, stop       ends the started one, by SIGKILL or SIGTERM, and tells how it ended and its output
 //	together A & B   does steps at the same time, and tells their results in the order in which they end
-//	after DURATION   does nothing, and kills it
 //	wait DURATION    does nothing
 //	mkdir FOLDER     makes a folder
 //	rmdir FOLDER     removes one
@@ -114,13 +113,6 @@ func (s *script) step(step string) error {
 		}
 		all.Wait()
 		return errors.Join(errs[:]...)
-	case "after":
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			return err
-		}
-		time.Sleep(d)
-		return s.end(syscall.SIGKILL)
 	case "drop":
 		runtime.LockOSThread() // the bounding set is a thread's
 		const prCapbsetDrop, capSyslog = 24, 34
