@@ -105,10 +105,11 @@ func (s *server) writes() {
 	for begun := time.Now(); time.Since(begun) < 5*time.Second; {
 		fds, _ := os.ReadDir(dir + "fd")
 		for _, fd := range fds {
-			file, _ := os.Readlink(dir + "fd/" + fd.Name())
-			if info, _ := os.ReadFile(dir + "fdinfo/" + fd.Name()); strings.HasPrefix(file, tracefsMount) &&
-				strings.Contains(string(info), "flags:\t01") {
-				return
+			if file, _ := os.Readlink(dir + "fd/" + fd.Name()); strings.HasPrefix(file, tracefsMount) {
+				info, _ := os.ReadFile(dir + "fdinfo/" + fd.Name())
+				if _, flags, ok := strings.Cut(string(info), "flags:"); ok && strings.HasSuffix(strings.Fields(flags)[0], "1") { // O_WRONLY
+					return
+				}
 			}
 		}
 	}
