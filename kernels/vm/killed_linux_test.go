@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 100, "how often TestServeKilled ends the server: 100 take an hour in an emulator")
+	kills = flag.Int("kills", 100, "how often TestServeKilled ends the server, some 12 s each in an emulator")
 	seed  = flag.Uint64("seed", 26, "of TestServeKilled")
 )
 
