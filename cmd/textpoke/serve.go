@@ -98,7 +98,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
 	if s.on == onKernel && !s.dryRun {
-		if err := s.booted(bootID, on.files, v.log); err != nil {
+		if err := s.booted("/proc/sys/kernel/random/boot_id", on.files, v.log); err != nil {
 			return errors.Join(err, v.store.Close())
 		}
 	}

@@ -74,8 +74,7 @@ func (s *serveFlags) machine(cmd *cobra.Command) (*servedMachine, error) {
 
 // checkMachine refuses flags of another machine than the one that is served.
 func (s *serveFlags) checkMachine(cmd *cobra.Command) error {
-	ofKernel := []string{"instance", "kernel", "release", "dry-run"}
-	for _, name := range ofKernel {
+	for _, name := range []string{"instance", "kernel", "release", "dry-run"} {
 		if s.on != onKernel && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s goes with --machine kernel", name)
 		}
@@ -90,14 +89,12 @@ func (s *serveFlags) checkMachine(cmd *cobra.Command) error {
 
 // files is this machine's tracefs, and where it is.
 func (s *serveFlags) files() (files tracefs.Files, mount string, err error) {
-	if mount, err = tracefs.Mount(); err != nil {
-		return nil, "", err
-	}
+	mount, err = tracefs.Mount()
 	files = tracefs.At(mount)
 	if s.dryRun {
 		files = tracefs.Trial(files, s.streams.out)
 	}
-	return files, mount, nil
+	return files, mount, err
 }
 
 // host is this machine's kernel.
@@ -117,11 +114,8 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's", files}, nil
 }
 
-// bootID is another text after each boot (random(4)).
-const bootID = "/proc/sys/kernel/random/boot_id"
-
-// booted tells whether the machine was booted since the last server with the same directory, which keeps the boot and the
-// instance there. An instance that traces though none of them has made it since is somebody else's: a boot leaves none.
+// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text (a
+// boot_id, random(4)) and the instance there. An instance that traces though none of them has made it since is somebody else's: a boot leaves none.
 func (s *serveFlags) booted(file string, files tracefs.Files, log *zap.Logger) error {
 	boot, err := os.ReadFile(file)
 	if err != nil {

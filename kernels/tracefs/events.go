@@ -52,8 +52,6 @@ func (e *Events) Held() (held []Function, all bool, err error) {
 	return parseEvents(string(b)), false, nil
 }
 
-const eventsFile = "set_event"
-
 // Trace has these events on and no others, and tells those that the kernel does not have any more. Each that changes is
 // one write.
 func (e *Events) Trace(want []Function) (missing []Function, err error) {

@@ -37,8 +37,6 @@ var ErrNothing = errors.New("nothing to read yet")
 // mounts are where a tracefs is found (Documentation/trace/ftrace.rst).
 var mounts = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-const lockdownFile = "/sys/kernel/security/lockdown"
-
 // lockedDown tells whether the mode that is chosen, which stands in brackets, closes tracefs (LOCKDOWN_TRACEFS,
 // include/linux/security.h).
 func lockedDown(file string) bool {
@@ -50,7 +48,7 @@ func lockedDown(file string) bool {
 func Mount() (dir string, err error) {
 	for _, dir := range mounts {
 		f, err := os.Open(filepath.Join(dir, tracersFile))
-		switch locked := lockedDown(lockdownFile); {
+		switch locked := lockedDown("/sys/kernel/security/lockdown"); {
 		case err == nil:
 			return dir, f.Close()
 		case errors.Is(err, os.ErrPermission) && locked:

@@ -72,8 +72,6 @@ func (i *Instance) Held() (fs []Function, all bool, err error) {
 	return i.Filter()
 }
 
-const filterFile = "set_ftrace_filter"
-
 // lines are the numbers by which a filter may be told functions: their lines in
 // available_filter_functions, from 1 on. A name would be held against every record of the
 // kernel, and could not tell functions of one name apart (ftrace_match_records and

@@ -59,7 +59,11 @@ func (i *Instance) Graph() (g *Instance, ok bool, err error) {
 	return g, containsWord(string(have), graphTracer), nil
 }
 
-const tracersFile = "available_tracers"
+const (
+	tracersFile = "available_tracers"
+	filterFile  = "set_ftrace_filter"
+	eventsFile  = "set_event"
+)
 
 // The texts of current_tracer.
 const (
@@ -155,8 +159,7 @@ func (i *Instance) Release() error {
 	return nil
 }
 
-// Busy tells whether a tracer or an event is on in an instance's folder, which ends with a slash. One that cannot be read
-// has gone.
+// Busy tells whether a tracer or an event is on in an instance's folder, which ends with a slash.
 func Busy(files Files, dir string) bool {
 	tracer, err := files.Read(dir + "current_tracer")
 	events, _ := files.Read(dir + eventsFile)
