@@ -137,11 +137,14 @@ func (h *Handler) health() Health {
 	return Health{Status: "ok"}
 }
 
+// serve answers a request, or returns an error that becomes a problem document.
+type serve func(*Handler, http.ResponseWriter, *http.Request) error
+
 // route is one thing that can be asked for.
 type route struct {
 	method, path string
 	access       Access
-	serve        func(*Handler, http.ResponseWriter, *http.Request) error
+	serve
 }
 
 // routes are all of them; openapi.json has the same.
@@ -159,22 +162,22 @@ func routes() []route {
 		{"GET", "/v1/updates/{id}", Read, (*Handler).update},
 		{"DELETE", "/v1/updates/{id}", Own, (*Handler).cancel},
 		{"GET", "/v1/records", Read, (*Handler).records},
-		{"GET", "/v1/records/{name}/wants", Read, (*Handler).recordWants},
+		{"GET", "/v1/records/{name}/wants", Read, bare((*Handler).recordWants)},
 		{"GET", "/v1/clients", Read, (*Handler).clients},
-		{"GET", "/v1/clients/{name}", Read, (*Handler).client},
-		{"POST", "/v1/clients/{name}/renew", Own, (*Handler).renew},
-		{"GET", "/v1/clients/{name}/ops/{ops}", Read, (*Handler).ops},
-		{"PUT", "/v1/clients/{name}/ops/{ops}", Own, (*Handler).wish},
-		{"GET", "/v1/cpus", Read, (*Handler).cpus},
+		{"GET", "/v1/clients/{name}", Read, bare((*Handler).client)},
+		{"POST", "/v1/clients/{name}/renew", Own, bare((*Handler).renew)},
+		{"GET", "/v1/clients/{name}/ops/{ops}", Read, bare((*Handler).ops)},
+		{"PUT", "/v1/clients/{name}/ops/{ops}", Own, bare((*Handler).wish)},
+		{"GET", "/v1/cpus", Read, bare((*Handler).cpus)},
 		{"PUT", "/v1/cpus/{id}", Full, (*Handler).plug},
-		{"GET", "/v1/interrupts", Read, (*Handler).interrupts},
-		{"GET", "/v1/stats", Read, (*Handler).stats},
-		{"GET", "/v1/status", Read, (*Handler).status},
+		{"GET", "/v1/interrupts", Read, bare((*Handler).interrupts)},
+		{"GET", "/v1/stats", Read, bare((*Handler).stats)},
+		{"GET", "/v1/status", Read, bare((*Handler).status)},
 		{"GET", "/v1/compare", Read, (*Handler).compare},
 		{"GET", "/v1/events", Read, (*Handler).events},
 		{"GET", "/v1/trace", Own, (*Handler).trace},
-		{"GET", "/v1/experiments", Read, (*Handler).experiments},
-		{"POST", "/v1/experiments", Full, (*Handler).startExperiment},
+		{"GET", "/v1/experiments", Read, bare((*Handler).experiments)},
+		{"POST", "/v1/experiments", Full, bare((*Handler).startExperiment)},
 		{"GET", "/v1/results", Read, (*Handler).results},
 		{"GET", "/v1/results/{id}", Read, (*Handler).result},
 		{"DELETE", "/v1/results/{id}", Full, (*Handler).cancelResult},

@@ -200,3 +200,13 @@ func (p *params) check() error {
 	}
 	return p.err
 }
+
+// bare serves requests that have no parameters but those of their path.
+func bare(answer serve) serve {
+	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
+		if err := newParams(r).check(); err != nil {
+			return err
+		}
+		return answer(h, w, r)
+	}
+}

@@ -299,3 +299,26 @@ func TestPathsFields(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownParameters: each route below /v1 names a parameter that it does not know.
+func TestUnknownParameters(t *testing.T) {
+	w := ready(t)
+	for path, ops := range readDocument() {
+		if !strings.HasPrefix(path, "/v1/") {
+			continue
+		}
+		at := strings.NewReplacer("{id}", "1", "{name}", "a", "{ops}", "function").Replace(path) + "?nonsense=1"
+		if path == "/v1/trace" { // which cannot do without
+			at += "&client=a"
+		}
+		for method := range ops {
+			var in any
+			if method == "post" || method == "put" {
+				in = "{}"
+			}
+			if p := is[Problem](w.do(strings.ToUpper(method), at, in), 400); p.Field != "nonsense" {
+				t.Errorf("%s %s: field %q: %s", method, path, p.Field, p.Detail)
+			}
+		}
+	}
+}
