@@ -114,8 +114,9 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's", files}, nil
 }
 
-// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text (a
-// boot_id, random(4)) and the instance there. An instance that traces though none of them has made it since is somebody else's: a boot leaves none.
+// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text
+// (a boot_id, random(4)) and the instance there. An instance that traces though none of them has made it since is somebody
+// else's: a boot leaves none.
 func (s *serveFlags) booted(file string, files tracefs.Files, log *zap.Logger) error {
 	boot, err := os.ReadFile(file)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // TestServeWrites: what the server opens for writing, makes, renames and removes lies in its instances, in its directory and
 // where its socket is, as strace tells of all its threads: while clients change what they want, while others change its
-// instance and remove it, and at its end.
+// instance, and at its end.
 func TestServeWrites(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
