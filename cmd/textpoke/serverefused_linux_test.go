@@ -85,17 +85,21 @@ func TestServeRefused(t *testing.T) {
 			"(mount -t tracefs nodev /sys/kernel/tracing), unless the kernel has none or is locked down"},
 		"no rights": {without: "-", nobody: true, mode: 0o700, says: "tracefs at /sys/kernel/tracing: no permission: be root, or of " +
 			"the group that owns the mount (mount -o remount,gid=GROUP,mode=770 /sys/kernel/tracing)"},
-		"no right to write": {without: "instances/", nobody: true, mode: 0o755, says: "this machine's kernel: make instance textpoke: " +
-			"mkdir /sys/kernel/tracing/instances/textpoke: permission denied"},
+		"no right to write": {without: "instances/", nobody: true, mode: 0o755,
+			says: "this machine's kernel: make instance textpoke: " +
+				"mkdir /sys/kernel/tracing/instances/textpoke: permission denied"},
 		"lockdown": {without: "-", nobody: true, mode: 0o700, lockdown: "none integrity [confidentiality]\n", says: "tracefs at " +
 			"/sys/kernel/tracing: the kernel is locked down for confidentiality, and refuses it to all users (kernel_lockdown(7))"},
 		"no dynamic ftrace": {without: "available_filter_functions", mode: 0o755,
 			says: "the kernel has no dynamic ftrace: it needs CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE"},
-		"a tracer of somebody's": {without: "-", mode: 0o755, changes: map[string]string{"instances/textpoke/current_tracer": "function\n"},
-			says: foreign},
-		"events of somebody's": {without: "-", mode: 0o755, changes: map[string]string{"instances/textpoke/set_event": "sched:sched_switch\n"},
-			says: foreign},
-		"another server": {without: "-", mode: 0o755, held: true, says: "this machine's kernel: instance textpoke: another server holds it"},
+		"a tracer of somebody's": {without: "-", mode: 0o755,
+			changes: map[string]string{"instances/textpoke/current_tracer": "function\n"},
+			says:    foreign},
+		"events of somebody's": {without: "-", mode: 0o755,
+			changes: map[string]string{"instances/textpoke/set_event": "sched:sched_switch\n"},
+			says:    foreign},
+		"another server": {without: "-", mode: 0o755, held: true,
+			says: "this machine's kernel: instance textpoke: another server holds it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -76,7 +76,8 @@ func TestBooted(t *testing.T) {
 		{"one", "other", "", "", 2, ""},
 	} {
 		in := filepath.Join(mount, "instances", c.instance)
-		err := errors.Join(os.RemoveAll(mount), os.MkdirAll(in, 0o700), os.MkdirAll(data, 0o700), os.WriteFile(file, []byte(c.id+"\n"), 0o600))
+		err := errors.Join(os.RemoveAll(mount), os.MkdirAll(in, 0o700), os.MkdirAll(data, 0o700),
+			os.WriteFile(file, []byte(c.id+"\n"), 0o600))
 		if c.tracer != "" {
 			err = errors.Join(err, os.WriteFile(filepath.Join(in, "current_tracer"), []byte(c.tracer+"\n"), 0o600),
 				os.WriteFile(filepath.Join(in, "set_event"), []byte(c.event+"\n"), 0o600))

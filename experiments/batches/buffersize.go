@@ -24,7 +24,8 @@ var BufferSize = grid.Must("buffer-size.experiment", text("buffer-size.experimen
 var facts = results.Columns[*grid.Measured]{
 	{Column: results.Column{Name: "site_ns", Kind: results.Number}, Cell: partOf(func(s split) float64 { return s.Site })},
 	{Column: results.Column{Name: "batch_ns", Kind: results.Number}, Cell: partOf(func(s split) float64 { return s.Batch })},
-	{Column: results.Column{Name: "store_ns", Kind: results.Number}, Cell: func(m *grid.Measured) any { return m.Machine.Costs.Store }},
+	{Column: results.Column{Name: "store_ns", Kind: results.Number},
+		Cell: func(m *grid.Measured) any { return m.Machine.Costs.Store }},
 }
 
 func partOf(part func(split) float64) func(*grid.Measured) any {
