@@ -76,7 +76,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	v := &serving{failed: make(chan error, 1), drain: s.drain}
+	v := &serving{failed: make(chan error, 1), drain: s.drain, log: s.serverLog()}
 	secure, err := v.certificate.load(s)
 	if err != nil {
 		return err
@@ -85,7 +85,10 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	v.log = s.serverLog()
+	boot, err := s.boot("/proc/sys/kernel/random/boot_id", on.files, v.log)
+	if err != nil {
+		return err
+	}
 	if s.spans != "" {
 		out, err := os.OpenFile(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
@@ -94,13 +97,15 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		defer out.Close()
 		v.spans = spans.New(out)
 	}
-	if v.store, err = journal.Open(ctx, s.data, service.Identity(on.table)); err != nil {
-		return fmt.Errorf("--data %s: %w", s.data, err)
+	port, err := s.listener() // whatever is refused up to here leaves no data behind
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
 	}
-	if s.on == onKernel && !s.dryRun {
-		if err := s.booted("/proc/sys/kernel/random/boot_id", on.files, v.log); err != nil {
-			return errors.Join(err, v.store.Close())
-		}
+	if v.store, err = journal.Open(ctx, s.data, service.Identity(on.table)); err != nil {
+		return errors.Join(fmt.Errorf("--data %s: %w", s.data, err), port.Close())
+	}
+	if err := boot.write(); err != nil {
+		return errors.Join(err, port.Close(), v.store.Close())
 	}
 	v.handler = api.New(api.Config{
 		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams, Rate: s.rate},
@@ -109,7 +114,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP) // before anybody hears of the server
 	defer signal.Stop(hangup)
-	if err := v.listen(s, secure); err != nil {
+	if err := v.listen(s, port, secure); err != nil {
 		return errors.Join(err, v.store.Close())
 	}
 	err = v.start(ctx, s, on)
@@ -170,12 +175,8 @@ func (v *serving) gone() <-chan struct{} {
 	return v.service.Failed()
 }
 
-// listen opens the port: until the machine runs, requests are told so.
-func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
-	l, err := s.listener()
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
+// listen answers at the port: until the machine runs, requests are told so.
+func (v *serving) listen(s *serveFlags, l net.Listener, secure *tls.Config) error {
 	v.http = v.handler.Server(s.connections)
 	address, accept := "http://"+l.Addr().String(), v.http.Serve
 	switch {
@@ -186,7 +187,7 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 		accept = func(l net.Listener) error { return v.http.ServeTLS(l, "", "") }
 	}
 	go func() { v.failed <- accept(l) }()
-	_, err = fmt.Fprintln(s.streams.out, address)
+	_, err := fmt.Fprintln(s.streams.out, address)
 	return err
 }
 

@@ -114,29 +114,42 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's", files}, nil
 }
 
-// booted tells whether the machine was booted since the last server with the same directory, which keeps the file's text
-// (a boot_id, random(4)) and the instance there. An instance that traces though none of them has made it since is somebody
-// else's: a boot leaves none.
-func (s *serveFlags) booted(file string, files tracefs.Files, log *zap.Logger) error {
-	boot, err := os.ReadFile(file)
-	if err != nil {
-		return err
+// bootNote is a file beside the data, with a boot_id (random(4)) and the instance that a server has used since then.
+type bootNote struct{ file, text string }
+
+// write keeps a note; the zero one, and one that is kept already, are not written.
+func (n bootNote) write() error {
+	if n.text == "" {
+		return nil
 	}
-	kept, now := filepath.Join(s.data, "textpoke.boot"), string(boot)+s.instance
-	last, err := os.ReadFile(kept)
-	if string(last) == now || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	return os.WriteFile(n.file, []byte(n.text), 0o600)
+}
+
+// boot is what to note of a kernel that is served. It tells whether the machine was booted since the last server with the
+// same directory. An instance that traces though none of them has made it since is somebody else's: a boot leaves none.
+func (s *serveFlags) boot(idFile string, files tracefs.Files, log *zap.Logger) (n bootNote, err error) {
+	if s.on != onKernel || s.dryRun {
+		return n, nil
+	}
+	id, err := os.ReadFile(idFile)
+	if err != nil {
+		return n, err
+	}
+	file, text := filepath.Join(s.data, "textpoke.boot"), string(id)+s.instance
+	last, err := os.ReadFile(file)
+	if string(last) == text || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return n, err
 	}
 	for _, name := range []string{s.instance, s.instance + ".graph"} {
 		if tracefs.Busy(files, "instances/"+name+"/") {
-			return fmt.Errorf("instance %s traces, and no server with --data %s has made it since the machine was booted: "+
+			return n, fmt.Errorf("instance %s traces, and no server with --data %s has made it since the machine was booted: "+
 				"--instance names another, and --release takes this one away", name, s.data)
 		}
 	}
-	if err == nil && !bytes.HasPrefix(last, boot) {
+	if err == nil && !bytes.HasPrefix(last, id) {
 		log.Warn("the machine was booted since the last server: the kernel has forgotten what clients want, and is told again")
 	}
-	return os.WriteFile(kept, []byte(now), 0o600)
+	return bootNote{file, text}, nil
 }
 
 // image is this kernel's image, with the facts that hold in it already; nil where none is named

@@ -36,9 +36,13 @@ func TestServeUnix(t *testing.T) {
 	awaitReady(t, func() bool {
 		return textpoke(t, "ctl", "--server", s.url, "enable", "--client", "any").code == exitDone
 	})
-	if r := textpoke(t, "serve", "--data", t.TempDir(), "--records", "gen:n=10", "--listen", "unix:"+path); r.code == exitDone ||
+	data := filepath.Join(t.TempDir(), "data")
+	if r := textpoke(t, "serve", "--data", data, "--records", "gen:n=10", "--listen", "unix:"+path); r.code == exitDone ||
 		!strings.Contains(r.err, "another server answers there") {
 		t.Errorf("%d %s", r.code, r.err)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("the server that was refused has left its directory")
 	}
 	for _, bad := range [][]string{{"serve", "--data", t.TempDir(), "--listen", "unix:"}, {"ctl", "--server", "unix:" + path + "x", "status"}} {
 		if r := textpoke(t, bad...); r.code == exitDone || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "unix:") {
@@ -85,7 +89,10 @@ func TestBooted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = (&serveFlags{data: data, instance: c.instance}).booted(file, tracefs.At(mount), zap.New(core))
+		note, err := (&serveFlags{on: onKernel, data: data, instance: c.instance}).boot(file, tracefs.At(mount), zap.New(core))
+		if err == nil {
+			err = note.write()
+		}
 		if (err != nil) != (c.refused != "") || err != nil && !strings.HasPrefix(err.Error(), c.refused) || seen.Len() != c.told {
 			t.Errorf("start %d: %v, told %d times, want %q and %d", i, err, seen.Len(), c.refused, c.told)
 		}
