@@ -22,6 +22,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite golden files")
+	spin   = flag.Bool("spin", false, "let Spin search the models, too")
 )
 
 // setup is a protocol on a small machine.
@@ -68,9 +69,12 @@ func exported(t testing.TB, m *explore.Model) []byte {
 	return b.Bytes()
 }
 
-// needSpin skips a test where Spin cannot be run.
+// needSpin skips a test where Spin is not asked, or cannot be.
 func needSpin(t testing.TB) {
 	t.Helper()
+	if !*spin {
+		t.Skip("Spin is asked with -spin; .ci/spin does so")
+	}
 	for _, tool := range []string{"spin", "gcc"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed: there is no second search to compare with", tool)
