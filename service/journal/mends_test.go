@@ -48,7 +48,7 @@ func readMends(t *testing.T) (list []mend) {
 	return list
 }
 
-// TestMends takes out, with -long, one mend after the other: the histories of .ci/all or a test of this package find each.
+// TestMends takes out, with -long, one mend after the other: the histories of .ci/run or a test of this package find each.
 // Without, it only looks whether each is where the list says.
 func TestMends(t *testing.T) {
 	if testing.Short() {
