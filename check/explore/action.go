@@ -33,6 +33,9 @@ type action struct {
 	arg  uint8 // of drain: which store; of unpark: whose task
 }
 
+// byPatcher tells whether a patcher does it, or a CPU.
+func (a action) byPatcher() bool { return a.kind == stepPatcher || a.kind == begin || a.kind == drain }
+
 // enabled appends what may happen next.
 func (w *world) enabled(list []action) []action {
 	for i := range w.m.Programs {

@@ -48,22 +48,6 @@ func (s *search) digest() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// saveNowAndThen saves the search between two levels, when it is time to.
-func (s *search) saveNowAndThen() error {
-	if s.o.Checkpoint == "" || time.Since(s.lastSave) < s.o.Every {
-		return nil
-	}
-	return s.save()
-}
-
-// saveAtEnd saves a search that was cut short.
-func (s *search) saveAtEnd() error {
-	if s.o.Checkpoint == "" {
-		return nil
-	}
-	return s.save()
-}
-
 // canSave finds out before anything is searched whether a checkpoint can be
 // written.
 func (s *search) canSave() error {
@@ -77,7 +61,11 @@ func (s *search) canSave() error {
 	return f.Cleanup()
 }
 
+// save saves the search, where that is asked for.
 func (s *search) save() error {
+	if s.o.Checkpoint == "" {
+		return nil
+	}
 	s.lastSave = time.Now()
 	f, err := renameio.NewPendingFile(s.o.Checkpoint)
 	if err == nil {

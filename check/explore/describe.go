@@ -15,8 +15,7 @@ import (
 func (w *world) describe(before *world, a action, answers []uint8) Step {
 	s := Step{Do: a.spell(answers), Who: fmt.Sprintf("cpu %d", a.who), Event: w.event.String()}
 	s.After = w.after(a)
-	switch a.kind {
-	case stepPatcher, begin, drain:
+	if a.byPatcher() {
 		s.Who = fmt.Sprintf("patcher %d", a.who)
 	}
 	switch a.kind {
@@ -50,8 +49,7 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 
 // after is the state of the CPU or patcher after its action, on which two engines must agree.
 func (w *world) after(a action) string {
-	switch a.kind {
-	case stepPatcher, begin, drain:
+	if a.byPatcher() {
 		return placeOf(&w.patcher[a.who])
 	}
 	return stateOf(&w.cpu[a.who])

@@ -114,7 +114,7 @@ func (l *liveness) forward(ctx context.Context) (cut string, err error) {
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
 			}
-			if cut := l.limits(); cut != "" {
+			if cut := l.o.over(uint64(len(l.parent)), l.memory(), time.Since(l.start)); cut != "" {
 				return cut, nil
 			}
 			next = l.state(state, level[:n], next)
@@ -129,18 +129,6 @@ func (l *liveness) forward(ctx context.Context) (cut string, err error) {
 		return l.m.noRoom(), nil
 	}
 	return "", nil
-}
-
-func (l *liveness) limits() string {
-	switch o := &l.o; {
-	case o.LimitStates > 0 && uint64(len(l.parent)) >= o.LimitStates:
-		return fmt.Sprintf("the limit of %d states is reached", o.LimitStates)
-	case o.LimitMemory > 0 && l.memory() >= o.LimitMemory:
-		return fmt.Sprintf("the limit of %d MiB is reached", o.LimitMemory>>20)
-	case o.LimitTime > 0 && time.Since(l.start) >= o.LimitTime:
-		return fmt.Sprintf("the limit of %v is reached", o.LimitTime)
-	}
-	return ""
 }
 
 // state looks at one state's successors, and appends those that are new.

@@ -188,13 +188,12 @@ func (m *Model) findHomes() {
 // with half of another, where literals are stored in halves.
 func (m *Model) findOps() error {
 	whole := append([]uint64{m.NopOps}, m.Attached...)
-	halves := false
+	halves := m.anyStep(func(s poke.Step) bool {
+		return s.Op == poke.Write && (s.Part == poke.LiteralLow || s.Part == poke.LiteralHigh)
+	})
 	for _, p := range m.Programs {
 		for i := range p.Patches {
 			whole = append(whole, p.Patches[i].OldOps, p.Patches[i].NewOps)
-		}
-		for _, s := range p.Plan {
-			halves = halves || s.Op == poke.Write && (s.Part == poke.LiteralLow || s.Part == poke.LiteralHigh)
 		}
 	}
 	slices.Sort(whole)
@@ -234,7 +233,7 @@ func (m *Model) findOps() error {
 // is there, in any order. Where pages are mapped first, stores for one site can
 // go to another.
 func (m *Model) findTexts() error {
-	astray := m.maps()
+	astray := m.executes(poke.Map)
 	m.texts = make([][]isa.Text, len(m.Code.Sites))
 	m.codec.Inside = make([][]cpus.Executed, len(m.Code.Sites))
 	stores := 0
@@ -271,16 +270,6 @@ func (m *Model) findTexts() error {
 	m.findGrains()
 	m.layout.stores = m.logLength(stores)
 	return nil
-}
-
-// maps tells whether some program maps pages.
-func (m *Model) maps() bool {
-	for _, p := range m.Programs {
-		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Map }) {
-			return true
-		}
-	}
-	return false
 }
 
 // addTargets lists the functions that a site's texts call by themselves, also those that no patch

@@ -75,10 +75,9 @@ func (m *Model) layOut() {
 	}
 	for _, p := range m.Programs {
 		l.at = max(l.at, width(len(p.Plan)+1))
-		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
-		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Walk }) {
-			l.walks = uint(len(m.Programs))
-		}
+	}
+	if l.locks = m.executes(poke.Lock); m.executes(poke.Walk) {
+		l.walks = uint(len(m.Programs))
 	}
 	if l.own = 1; m.Preempt {
 		l.own++

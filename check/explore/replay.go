@@ -166,9 +166,10 @@ func (r *replay) step(s *Step) *DivergedError {
 
 func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string) {
 	cpu := int(a.who)
-	switch a.kind {
-	case begin, drain, stepPatcher:
+	if a.byPatcher() {
 		return cpus.Nothing, r.actPatcher(a, ch)
+	}
+	switch a.kind {
 	case stepCPU:
 		if c := r.on.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
 			r.on.Change(cpu, (*cpus.CPU).Repoll)
@@ -335,8 +336,7 @@ func Conform(m *Model, t *Trace) (int, error) {
 			return n, fmt.Errorf("step %d: %w", n+1, err)
 		}
 		diverged := &DivergedError{Step: n + 1, Do: s.Do}
-		if int(a.who) >= len(m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) &&
-			int(a.who) >= len(m.Programs) {
+		if int(a.who) >= len(m.Roles) || a.byPatcher() && int(a.who) >= len(m.Programs) {
 			diverged.What = "no CPU or patcher has that number"
 			return n, diverged
 		}

@@ -42,6 +42,19 @@ type Options struct {
 	Watch func(Progress)
 }
 
+// over says which limit is reached; "" for none.
+func (o *Options) over(states, memory uint64, took time.Duration) string {
+	switch {
+	case o.LimitStates > 0 && states >= o.LimitStates:
+		return fmt.Sprintf("the limit of %d states is reached", o.LimitStates)
+	case o.LimitMemory > 0 && memory >= o.LimitMemory:
+		return fmt.Sprintf("the limit of %d MiB is reached", o.LimitMemory>>20)
+	case o.LimitTime > 0 && took >= o.LimitTime:
+		return fmt.Sprintf("the limit of %v is reached", o.LimitTime)
+	}
+	return ""
+}
+
 // Progress is how far a search has got.
 type Progress struct {
 	States, Transitions uint64
@@ -176,11 +189,13 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 		if !s.deeper() {
 			break
 		}
-		if s.o.LimitStates > 0 && s.states.Load() >= s.o.LimitStates {
-			return s.cut(fmt.Sprintf("the limit of %d states is reached", s.o.LimitStates))
+		if why := s.o.over(s.states.Load(), 0, 0); why != "" {
+			return s.cut(why)
 		}
-		if err := s.saveNowAndThen(); err != nil {
-			return nil, err
+		if time.Since(s.lastSave) >= s.o.Every {
+			if err := s.save(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s.result(Safe), nil
@@ -250,11 +265,8 @@ func (s *search) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		p := s.progress()
-		switch {
-		case s.o.LimitTime > 0 && p.Elapsed >= s.o.LimitTime:
-			s.stop(fmt.Sprintf("the limit of %v is reached", s.o.LimitTime))
-		case s.o.LimitMemory > 0 && p.Memory >= s.o.LimitMemory:
-			s.stop(fmt.Sprintf("the limit of %d MiB is reached", s.o.LimitMemory>>20))
+		if why := s.o.over(0, p.Memory, p.Elapsed); why != "" {
+			s.stop(why)
 		}
 		if s.o.Watch != nil && n%5 == 4 {
 			s.o.Watch(p)
@@ -283,7 +295,7 @@ func (s *search) cut(why string) (*Result, error) {
 		r.Depth++
 		return r, nil
 	}
-	return r, s.saveAtEnd()
+	return r, s.save()
 }
 
 func (s *search) result(v Verdict) *Result {

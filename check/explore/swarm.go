@@ -208,8 +208,7 @@ type drawn struct {
 
 // actor is who does it: a CPU, or behind all CPUs a patcher.
 func (a action) actor() int {
-	switch a.kind {
-	case stepPatcher, begin, drain:
+	if a.byPatcher() {
 		return MaxCPUs + int(a.who)
 	}
 	return int(a.who)

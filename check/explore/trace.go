@@ -30,7 +30,7 @@ type Trace struct {
 
 // Step is one action, and the state after it.
 type Step struct {
-	Do    string   `json:"do"`    // see Schedule
+	Do    string   `json:"do"`    // see kindLetters
 	Who   string   `json:"who"`   // "cpu 1", "patcher 0"
 	What  string   `json:"what"`  // in words
 	Event string   `json:"event"` // what it amounted to for the CPU's call, if anything
@@ -46,20 +46,10 @@ type Site struct {
 	Fetch   [][]string `json:"fetch"`             // by CPU: every text that it may fetch, the newest first
 }
 
-// Schedule is the actions alone: who steps, and the chooser's answers, as
-// "p0 c1:1,0 b0": patcher 0 steps, CPU 1 steps and its questions are answered by 1
-// and 0, patcher 0 begins. d0.1: the second of its buffered stores drains; k1: the
-// task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
-// 1 does not look for interrupts; a1: it does, after all; n1: an NMI comes; t1: its timer
-// ticks.
-func (t *Trace) Schedule() string {
-	list := make([]string, len(t.Steps))
-	for i := range t.Steps {
-		list[i] = t.Steps[i].Do
-	}
-	return strings.Join(list, " ")
-}
-
+// kindLetters begin the actions of a schedule, as Step.Do has them: who steps, and the chooser's answers. p0: patcher 0
+// steps; c1:1,0: CPU 1 steps and its questions are answered by 1 and 0; b0: patcher 0 begins; d0.1: the second of its
+// buffered stores drains; k1: the task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
+// 1 does not look for interrupts; a1: it does, after all; n1: an NMI comes; t1: its timer ticks.
 const kindLetters = "cpbdkusant"
 
 // spell writes an action as a schedule has it.
@@ -305,10 +295,10 @@ type traceFile struct {
 // Save writes the trace as JSON: to a temporary name that is then renamed.
 func (t *Trace) Save(path string) error {
 	b, err := json.MarshalIndent(traceFile{traceFormat, t}, "", " ")
-	if err != nil {
-		return fmt.Errorf("trace %s: %w", path, err)
+	if err == nil {
+		err = renameio.WriteFile(path, append(b, '\n'), 0o644)
 	}
-	if err := renameio.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("trace %s: %w", path, err)
 	}
 	return nil

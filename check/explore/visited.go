@@ -3,6 +3,7 @@
 package explore
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"sync"
@@ -195,23 +196,17 @@ type exactSegment struct {
 }
 
 func (e *exact) insert(fp uint64, words []uint64) bool {
-	key := make([]byte, 0, 128)
-	for _, w := range words {
-		for ; w >= 0x80; w >>= 7 {
-			key = append(key, byte(w)|0x80)
-		}
-		key = append(key, byte(w))
-	}
+	key := stateKey(words)
 	s := &e[segment(fp)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, seen := s.set[string(key)]; seen {
+	if _, seen := s.set[key]; seen {
 		return false
 	}
 	if s.set == nil {
 		s.set = map[string]struct{}{}
 	}
-	s.set[string(key)] = struct{}{}
+	s.set[key] = struct{}{}
 	s.n += uint64(len(key)) + 40 // about what a map takes for an entry
 	return true
 }
@@ -245,16 +240,20 @@ func (e *exact) each(f func(fp uint64, words []uint64) error) error {
 	return nil
 }
 
+// stateKey tells states apart.
+func stateKey(words []uint64) string {
+	key := make([]byte, 0, 128)
+	for _, w := range words {
+		key = binary.AppendUvarint(key, w)
+	}
+	return string(key)
+}
+
 // unpackKey is the words that a key was made of.
 func unpackKey(key string) (words []uint64) {
-	var v uint64
-	shift := 0
-	for _, b := range []byte(key) {
-		v |= uint64(b&0x7f) << shift
-		if shift += 7; b < 0x80 {
-			words = append(words, v)
-			v, shift = 0, 0
-		}
+	for b := []byte(key); len(b) > 0; {
+		w, n := binary.Uvarint(b)
+		words, b = append(words, w), b[n:]
 	}
 	return words
 }

@@ -64,7 +64,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 				}
 			}
 			a := e.action
-			failed = move(Move{From: from, To: to, Patcher: a.actor() >= MaxCPUs, Who: int(a.who), What: a.spell(e.answers())})
+			failed = move(Move{From: from, To: to, Patcher: a.byPatcher(), Who: int(a.who), What: a.spell(e.answers())})
 			return failed == nil
 		})
 		switch {
@@ -75,17 +75,6 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 		}
 	}
 	return nil
-}
-
-// stateKey tells states apart.
-func stateKey(words []uint64) string {
-	b := make([]byte, 0, 8*len(words))
-	for _, w := range words {
-		for i := range 8 {
-			b = append(b, byte(w>>(8*i)))
-		}
-	}
-	return string(b)
 }
 
 // Moment is one state of a model, to be looked at from outside, and to be read only. It lasts until the next one.
