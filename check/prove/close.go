@@ -69,15 +69,19 @@ type LimitError struct{ What string }
 
 func (e *LimitError) Error() string { return e.What }
 
+// has are the values that views have of an attribute.
+func (c *closure) has(a attr) (s values) {
+	for _, v := range c.views {
+		s = s.union(only(v[a]))
+	}
+	return s
+}
+
 // unreached is a step of the patcher's program that no view makes; "" for none. Everything
 // holds behind a step that is never made, so a proof with such a step says nothing.
 func (c *closure) unreached() string {
-	var reached values
-	for _, v := range c.views {
-		reached = reached.union(only(v[place]))
-	}
 	at := map[uint16]bool{}
-	for _, p := range reached.list(len(c.places.list)) {
+	for _, p := range c.has(place).list(len(c.places.list)) {
 		at[c.places.list[p].item] = true
 	}
 	for i := range c.program.items {

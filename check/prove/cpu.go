@@ -107,29 +107,19 @@ func (m *machine) older(d number) number {
 	return m.cpu(c)
 }
 
-// statesWhere are the numbers of the CPU states that is holds of. States without a number yet are left out.
-func (m *machine) statesWhere(is func(c *cpus.CPU) bool) (s values) {
-	for d := range m.cpus.list {
-		if is(&m.cpus.list[d]) {
-			s = s.union(only(number(d)))
-		}
-	}
-	return s
-}
-
 // holding is what CPUs do whose handlers hold a reference.
 func (m *machine) holding() values {
-	return m.statesWhere(func(c *cpus.CPU) bool { return m.code.Path.Holds(c.Phase) })
+	return m.cpus.where(func(c *cpus.CPU) bool { return m.code.Path.Holds(c.Phase) })
 }
 
 // offline is what CPUs do that rounds pass over.
 func (m *machine) offline() values {
-	return m.statesWhere(func(c *cpus.CPU) bool { return c.Offline(m.code) })
+	return m.cpus.where(func(c *cpus.CPU) bool { return c.Offline(m.code) })
 }
 
 // comingUp are the steps of a CPU that is brought up, by a task that holds the lock of hotplug.
 func (m *machine) comingUp() values {
-	return m.statesWhere(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })
+	return m.cpus.where(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })
 }
 
 // A non-maskable interrupt is one CPU more to the views. It begins as a copy of the CPU that it has
@@ -171,7 +161,7 @@ func (m *machine) nmis(d number) []branch {
 
 // noneAtHome keeps a patcher from going on while an NMI is on the CPU that it sits on.
 func (m *machine) noneAtHome() cond {
-	in := m.statesWhere((*cpus.CPU).InNMI)
+	in := m.cpus.where((*cpus.CPU).InNMI)
 	return cond{every, []test{{home, only(0)}, {does, others(in)}}}
 }
 

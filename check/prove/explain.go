@@ -127,13 +127,8 @@ func (c *closure) candidates(broken []named) (list []Sentence) {
 }
 
 // within are the places of items.
-func (c *closure) within(is func(item int) bool) (s values) {
-	for p, spot := range c.places.list {
-		if is(int(spot.item)) {
-			s = s.union(only(number(p)))
-		}
-	}
-	return s
+func (c *closure) within(is func(item int) bool) values {
+	return c.places.where(func(s *spot) bool { return is(int(s.item)) })
 }
 
 // turn are the roles of a site whose turn it is at an item of an update: its batch is to come, is
@@ -156,13 +151,8 @@ func (c *closure) turn(item int) values {
 }
 
 // fetching are the windows that have a text.
-func (c *closure) fetching(t number) (s values) {
-	for x, w := range c.windows.list {
-		if slices.Contains(w.list[:w.n], t) {
-			s = s.union(only(number(x)))
-		}
-	}
-	return s
+func (c *closure) fetching(t number) values {
+	return c.windows.where(func(w *versions) bool { return slices.Contains(w.list[:w.n], t) })
 }
 
 // phases says from where to where in an update a site has a text, or some CPU can fetch it.
@@ -304,14 +294,8 @@ func (c *closure) sets() Sentence {
 func (c *closure) current() Sentence {
 	x := Sentence{Name: "promised", Text: "CPUs can fetch the text that is there, and no other once an update has promised so."}
 	for t := range c.texts.list {
-		others, just := values{}, values{}
-		for i, w := range c.windows.list {
-			if !slices.Contains(w.list[:w.n], number(t)) {
-				others = others.union(only(number(i)))
-			} else if w.n > 1 {
-				just = just.union(only(number(i)))
-			}
-		}
+		others := without(c.fetching(number(t)), len(c.windows.list))
+		just := c.windows.where(func(w *versions) bool { return w.n > 1 && slices.Contains(w.list[:w.n], number(t)) })
 		x.never = append(x.never, []test{{text, only(number(t))}, {window, others}},
 			[]test{{text, only(number(t))}, {settled, only(settledNow)}, {window, just}})
 	}
@@ -320,11 +304,7 @@ func (c *closure) current() Sentence {
 
 // ofCPUs are sentences about what CPUs do.
 func (c *closure) ofCPUs(broken []named) (list []Sentence) {
-	var reached values
-	for _, v := range c.views {
-		reached = reached.union(only(v[does]))
-	}
-	far := map[string]values{}
+	reached, far := c.has(does), map[string]values{}
 	for _, n := range broken {
 		for _, b := range n.branches {
 			if t := b.when[0].any[0]; t.attr == does && !reached.has(t.in.list(maxValues)[0]) {

@@ -43,14 +43,10 @@ type named struct {
 // may read any value.
 func (c *closure) allSteps() (steps, broken []named) {
 	var all []branch
-	var ds, ps values
-	for _, v := range c.views {
-		ds, ps = ds.union(only(v[does])), ps.union(only(v[place]))
-	}
-	for _, d := range ds.list(len(c.cpus.list)) {
+	for _, d := range c.has(does).list(len(c.cpus.list)) {
 		all = append(all, c.stepsOfCPU(d, nil)...)
 	}
-	for _, p := range ps.list(len(c.places.list)) {
+	for _, p := range c.has(place).list(len(c.places.list)) {
 		all = append(all, c.stepsOfPatcher(p, nil)...)
 	}
 	all = append(all, c.drains(nil)...)

@@ -52,18 +52,18 @@ var (
 	ground     = form{cpus: []string{"c0", "c1", "c9"}, sites: []string{"s0", "s1", "(at c9)"}}
 )
 
-func (f form) everyCPU(say func(c string) string) string {
-	if f.quantified {
-		return "(forall ((c Cpu)) " + say("c") + ")"
-	}
-	return conj(each(f.cpus, say))
-}
+func (f form) everyCPU(say func(c string) string) string  { return f.every("c", "Cpu", f.cpus, say) }
+func (f form) everySite(say func(s string) string) string { return f.every("s", "Site", f.sites, say) }
 
-func (f form) everySite(say func(s string) string) string {
+func (f form) every(name, sort string, named []string, say func(string) string) string {
 	if f.quantified {
-		return "(forall ((s Site)) " + say("s") + ")"
+		return "(forall ((" + name + " " + sort + ")) " + say(name) + ")"
 	}
-	return conj(each(f.sites, say))
+	var all []string
+	for _, x := range named {
+		all = append(all, say(x))
+	}
+	return conj(all)
 }
 
 func (f form) everyPair(say func(c, s string) string) string {
@@ -71,13 +71,6 @@ func (f form) everyPair(say func(c, s string) string) string {
 		return "(forall ((c Cpu) (s Site)) " + say("c", "s") + ")"
 	}
 	return conj([]string{say("c0", "s0"), say("c0", "s1"), say("c1", "s0"), say("c1", "s1"), say("c9", "(at c9)")})
-}
-
-func each(list []string, say func(string) string) (out []string) {
-	for _, x := range list {
-		out = append(out, say(x))
-	}
-	return out
 }
 
 func conj(list []string) string { return nary("and", "true", list) }

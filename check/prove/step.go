@@ -111,12 +111,9 @@ func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, 
 
 // sit takes a CPU over that stands between two calls.
 func (m *machine) sit(b branch, goOn func(branch, number, ...update) branch) []branch {
-	var idle values
-	for d, c := range m.cpus.list {
-		if c.Preemptible() && c.Role.RunsPatcher() && c.Phase != cpus.Down {
-			idle = idle.union(only(number(d)))
-		}
-	}
+	idle := m.cpus.where(func(c *cpus.CPU) bool {
+		return c.Preemptible() && c.Role.RunsPatcher() && c.Phase != cpus.Down
+	})
 	b.onCPU = true
 	b = goOn(b, m.places.index(spot{item: 1}), update{attr: home, to: 1})
 	b.when = append(b.when, cond{own, []test{{does, idle}}})
@@ -149,13 +146,10 @@ func (m *machine) choose(b branch, goOn func(branch, number, ...update) branch) 
 
 // attached are the states in which calls through the ops that sites are to lead to reach a
 // tracer.
-func (m *machine) attached() (s values) {
-	for i, states := range m.ops.list {
-		if m.table.Call(states, m.site().NewOps) == cpus.CalledTracer {
-			s = s.union(only(number(i)))
-		}
-	}
-	return s
+func (m *machine) attached() values {
+	return m.ops.where(func(states *cpus.OpsStates) bool {
+		return m.table.Call(*states, m.site().NewOps) == cpus.CalledTracer
+	})
 }
 
 // left is what an update must not leave at its sites. All of them are through by then, and a
@@ -167,12 +161,8 @@ func (m *machine) left(b branch, it item) []branch {
 	if it.undo {
 		want = m.site().Old
 	}
-	wrong, arrived := without(only(m.texts.index(want)), len(m.texts.list)), values{}
-	for i, w := range m.waits.list {
-		if w.text == 0 {
-			arrived = arrived.union(only(number(i)))
-		}
-	}
+	wrong := without(only(m.texts.index(want)), len(m.texts.list))
+	arrived := m.waits.where(func(w *stores) bool { return w.text == 0 })
 	b.onSite, b.broken, b.why = true, cpus.BrokenSite, "the update is over and left this instead of "+want.Format(
 		m.code.Len,
 	)

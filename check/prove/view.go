@@ -125,6 +125,16 @@ func (d *domain[T]) index(v T) number {
 	return number(len(d.list) - 1)
 }
 
+// where are the numbers of the values that is holds of. Values without a number yet are left out.
+func (d *domain[T]) where(is func(v *T) bool) (s values) {
+	for i := range d.list {
+		if is(&d.list[i]) {
+			s = s.union(only(number(i)))
+		}
+	}
+	return s
+}
+
 // limit says what there was no room for.
 type limit string
 
