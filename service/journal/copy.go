@@ -179,47 +179,32 @@ func (b *saved) emit(each func(*entry) error) error {
 
 // Restore makes a directory of a backup. There must be no journal in it yet.
 func Restore(ctx context.Context, from, dir string) (err error) {
-	if _, logged, err := checkHeader(from); err == nil {
-		return restoreOlder(ctx, from, dir, logged)
-	}
-	b, err := openBackup(from)
+	b, err := openAnyBackup(ctx, from)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, b.close()) }()
 	d, err := makeDirectory(dir)
-	if err != nil {
-		return explain(dir, err)
+	if err == nil {
+		err = restore(d, b)
 	}
-	return explain(dir, restore(ctx, d, func() (older, error) { return b, nil }))
+	return explain(dir, err)
 }
 
-// restoreOlder makes a directory of an earlier version's backup: one SQLite file without a
-// log. A server's own file has a log, which may hold all acknowledged updates.
-func restoreOlder(ctx context.Context, from, dir string, logged bool) error {
-	if logged {
-		return noBackup(from, "it is a server's own file, which goes with "+oldName+"-wal and "+oldHead+" beside it: "+
+// openAnyBackup opens a backup, also one of an earlier version: one SQLite file without a log. A server's own file
+// has a log, which may hold all acknowledged updates.
+func openAnyBackup(ctx context.Context, from string) (older, error) {
+	switch _, logged, err := checkHeader(from); {
+	case err != nil:
+		return openBackup(from)
+	case logged:
+		return nil, noBackup(from, "it is a server's own file, which goes with "+oldName+"-wal and "+oldHead+" beside it: "+
 			"start a server on a copy of the whole directory")
 	}
-	apart, err := os.MkdirTemp("", "textpoke-restore-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(apart)
-	if err := copyFile(from, filepath.Join(apart, oldName)); err != nil {
-		return err
-	}
-	old, err := openSQLite(ctx, apart, filepath.Join(apart, oldName))
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	d, err := makeDirectory(dir)
-	if err != nil {
-		return explain(dir, errors.Join(err, old.close()))
-	}
-	return explain(dir, restore(ctx, d, func() (older, error) { return old, nil }))
+	return openSQLite(ctx, from, "")
 }
 
-func restore(_ context.Context, d *directory, from func() (older, error)) (err error) {
+func restore(d *directory, b older) (err error) {
 	s := &Store{disk: d, file: d.path}
 	if err := d.Lock(); err != nil {
 		return err
@@ -234,7 +219,7 @@ func restore(_ context.Context, d *directory, from func() (older, error)) (err e
 			return fmt.Errorf("%s is there already: want a directory without a journal", d.at(name))
 		}
 	}
-	return s.load(from)
+	return s.load(func() (older, error) { return b, nil })
 }
 
 // noBackup is the error of a file that is no backup, and why.

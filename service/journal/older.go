@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -39,11 +38,7 @@ func openOlder(ctx context.Context, dir string) (older, error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return nil, alone(dir)
 	}
-	o, err := openSQLite(ctx, dir, file)
-	if err != nil {
-		return nil, err
-	}
-	return o, nil
+	return openSQLite(ctx, file, filepath.Join(dir, oldHead))
 }
 
 // alone refuses a directory that has an earlier version's files but no database.
@@ -57,8 +52,9 @@ func alone(dir string) error {
 	return nil
 }
 
-func openSQLite(ctx context.Context, dir, file string) (o *oldDirectory, err error) {
-	o = &oldDirectory{file: file}
+// openSQLite opens a database and its log; the head is a file that may be missing.
+func openSQLite(ctx context.Context, file, head string) (_ older, err error) {
+	o := &oldDirectory{file: file}
 	if o.version, _, err = checkHeader(file); err != nil {
 		return nil, err
 	}
@@ -73,13 +69,12 @@ func openSQLite(ctx context.Context, dir, file string) (o *oldDirectory, err err
 			err = errors.Join(err, o.close())
 		}
 	}()
-	for _, name := range []string{oldName, oldName + "-wal"} {
-		if err := copyFile(filepath.Join(dir, name), filepath.Join(o.copied, name)); err != nil && !errors.Is(err,
-			os.ErrNotExist) {
+	for _, end := range []string{"", "-wal"} {
+		if err := copyFile(file+end, filepath.Join(o.copied, oldName+end)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return o, o.sound(ctx, dir)
+	return o, o.sound(ctx, head)
 }
 
 func copyFile(from, to string) error {
@@ -136,39 +131,33 @@ func checkHeader(file string) (schema int, logged bool, err error) {
 // sound looks whether the file is whole: SQLite takes the first frame of its log that is damaged
 // for the log's end (https://www.sqlite.org/walformat.html, 4.4), and the head knows that there
 // was more.
-func (o *oldDirectory) sound(ctx context.Context, dir string) error {
-	var wrong string
-	if err := rowsOf(ctx, o, "PRAGMA integrity_check(1)", func(row *struct {
-		Found string `json:"integrity_check"`
-	}) error {
-		wrong = row.Found
-		return nil
-	}); err != nil {
+func (o *oldDirectory) sound(ctx context.Context, head string) error {
+	found, err := rowOf[struct {
+		Wrong string `json:"integrity_check"`
+	}](ctx, o, "PRAGMA integrity_check(1)")
+	if err != nil {
 		return err
 	}
-	if wrong != "ok" {
-		return &DamagedError{o.file, wrong}
+	if found.Wrong != "ok" {
+		return &DamagedError{o.file, found.Wrong}
 	}
 	if o.version == 1 {
 		return nil
 	}
-	var commits int64
-	if err := rowsOf(ctx, o, "SELECT commits FROM identity", func(row *struct{ Commits int64 }) error {
-		commits = row.Commits
-		return nil
-	}); err != nil {
+	there, err := rowOf[struct{ Commits int64 }](ctx, o, "SELECT commits FROM identity")
+	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, oldHead))
+	b, err := os.ReadFile(head)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for at := 0; at+oldHeadLen+4 <= len(b); at += headPlace {
 		one := b[at:]
 		known := int64(binary.BigEndian.Uint64(one[8:]))
-		if crc32.ChecksumIEEE(one[:oldHeadLen]) == binary.BigEndian.Uint32(one[oldHeadLen:]) && known > commits {
-			return &DamagedError{filepath.Join(dir, oldHead), fmt.Sprintf("of %d commits that were on the disk the database and "+
-				"its log have %d", known, commits)}
+		if crc32.ChecksumIEEE(one[:oldHeadLen]) == binary.BigEndian.Uint32(one[oldHeadLen:]) && known > there.Commits {
+			return &DamagedError{head, fmt.Sprintf("of %d commits that were on the disk the database and "+
+				"its log have %d", known, there.Commits)}
 		}
 	}
 	return nil
@@ -176,51 +165,46 @@ func (o *oldDirectory) sound(ctx context.Context, dir string) error {
 
 const oldHeadLen = 8 + 8 + 32 // magic, commits, chain
 
-// rowsOf hands the rows of a statement to each: a struct whose fields have the names of its columns.
-func rowsOf[Row any](ctx context.Context, o *oldDirectory, stmt string, each func(*Row) error) error {
-	var wrong bytes.Buffer
-	program := exec.CommandContext(ctx, "sqlite3", "-batch", "-init", os.DevNull, "-json", filepath.Join(o.copied, oldName), stmt)
-	program.Stderr = &wrong
-	out, err := program.StdoutPipe()
-	if err == nil {
-		err = program.Start()
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("%s is of an earlier version, and the program sqlite3, which reads it, is not installed", o.file)
-	}
-	if err != nil {
-		return err
-	}
-	rows := json.NewDecoder(out)
-	_, err = rows.Token() // the array's beginning; nothing at all where there are no rows
-	for err == nil && rows.More() {
-		row := new(Row)
-		if err = rows.Decode(row); err == nil {
-			err = each(row)
+// rowsOf are the rows of a statement: structs whose fields have the names of its columns.
+func rowsOf[Row any](ctx context.Context, o *oldDirectory, stmt string) (rows []Row, err error) {
+	out, err := exec.CommandContext(ctx, "sqlite3", "-batch", "-init", os.DevNull, "-json", filepath.Join(o.copied, oldName),
+		stmt).Output()
+	var failed *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%s is of an earlier version, and the program sqlite3, which reads it, is not installed", o.file)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &failed):
+		text := strings.TrimSpace(string(failed.Stderr))
+		if strings.Contains(text, "disk is full") || strings.Contains(text, "disk I/O error") {
+			return nil, &TroubleError{o.copied, ErrFull, errors.New(text)}
 		}
+		return nil, &DamagedError{o.file, fmt.Sprintf("%v: %s", err, text)}
+	case err != nil || len(out) == 0: // nothing at all where there are no rows
+		return nil, err
 	}
-	_, _ = io.Copy(io.Discard, out) // or the program could not end
-	said := func(end error) error {
-		switch text := strings.TrimSpace(wrong.String()); {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case strings.Contains(text, "disk is full") || strings.Contains(text, "disk I/O error"):
-			return &TroubleError{o.copied, ErrFull, errors.New(text)}
-		default:
-			return &DamagedError{o.file, fmt.Sprintf("%v: %s", end, text)}
-		}
+	if err := json.Unmarshal(out, &rows); err != nil {
+		return nil, &DamagedError{o.file, err.Error()}
 	}
-	if end := program.Wait(); end != nil {
-		return said(end)
+	return rows, nil
+}
+
+// rowOf is the first row of a statement; the zero value where there is none.
+func rowOf[Row any](ctx context.Context, o *oldDirectory, stmt string) (row Row, err error) {
+	rows, err := rowsOf[Row](ctx, o, stmt)
+	if len(rows) > 0 {
+		row = rows[0]
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.Is(err, io.EOF) {
-		return nil
+	return row, err
+}
+
+// since2 is columns that version 1 does not have.
+func (o *oldDirectory) since2(columns string) string {
+	if o.version == 1 {
+		return ""
 	}
-	if errors.As(err, &kind) {
-		return &DamagedError{o.file, err.Error()}
-	}
-	return err
+	return columns
 }
 
 // blob is bytes, which statements ask for as hex(column).
@@ -232,32 +216,26 @@ func (b *blob) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-func (o *oldDirectory) names() (list []byte, err error) {
+func (o *oldDirectory) names() ([]byte, error) {
 	if o.version < 3 {
 		return nil, nil
 	}
-	err = rowsOf(context.Background(), o, "SELECT hex(list) AS list FROM names", func(row *struct{ List blob }) error {
-		list = row.List
-		return nil
-	})
-	return list, err
+	row, err := rowOf[struct{ List blob }](context.Background(), o, "SELECT hex(list) AS list FROM names")
+	return row.List, err
 }
 
 // emit sends the file's entries in the order of a segment: its beginning, wishes, updates, runs.
 func (o *oldDirectory) emit(each func(*entry) error) error {
-	b := &beginning{}
-	if err := rowsOf(context.Background(), o, `SELECT records, hash, count, batch,
+	b, err := rowOf[beginning](context.Background(), o, `SELECT records, hash, count, batch,
 		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='updates'), 0) AS "update",
 		COALESCE((SELECT seq FROM sqlite_sequence WHERE name='runs'), 0) AS run,
 		COALESCE((SELECT MIN(id) FROM updates WHERE state<>'queued'),
-			(SELECT seq FROM sqlite_sequence WHERE name='updates') + 1, 1) - 1 AS gone FROM identity`, func(row *beginning) error {
-		*b = *row
-		b.Version = version
-		return nil
-	}); err != nil {
+			(SELECT seq FROM sqlite_sequence WHERE name='updates') + 1, 1) - 1 AS gone FROM identity`)
+	if err != nil {
 		return err
 	}
-	if err := each(&entry{Begin: b}); err != nil {
+	b.Version = version
+	if err := each(&entry{Begin: &b}); err != nil {
 		return err
 	}
 	if err := o.wants(b.Count, each); err != nil {
@@ -270,23 +248,21 @@ func (o *oldDirectory) emit(each func(*entry) error) error {
 }
 
 func (o *oldDirectory) wants(count int, each func(*entry) error) error {
-	column := "sum"
-	if o.version == 1 {
-		column = "0 AS sum"
+	rows, err := rowsOf[struct {
+		Client, Ops string
+		Which       blob
+		Sum         int64
+	}](context.Background(), o, "SELECT client, ops, hex(which) AS which"+o.since2(", sum")+" FROM wants ORDER BY client, ops")
+	for i := 0; err == nil && i < len(rows); i++ {
+		row := &rows[i]
+		ns, wrong := decodeRuns(row.Which, count)
+		if wrong != nil || o.version > 1 && row.Sum != sumOf(row.Client, row.Ops, []byte(row.Which)) {
+			return &DamagedError{o.file, fmt.Sprintf("what client %.40q wants with ops %.40q is not as it was written", row.Client,
+				row.Ops)}
+		}
+		err = each(&entry{Want: &wanted{Client: row.Client, Ops: row.Ops, Which: newWhich(ns)}})
 	}
-	return rowsOf(context.Background(), o, "SELECT client, ops, hex(which) AS which, "+column+" FROM wants ORDER BY client, ops",
-		func(row *struct {
-			Client, Ops string
-			Which       blob
-			Sum         int64
-		}) error {
-			ns, err := decodeRuns(row.Which, count)
-			if err != nil || o.version > 1 && row.Sum != sumOf(row.Client, row.Ops, []byte(row.Which)) {
-				return &DamagedError{o.file, fmt.Sprintf("what client %.40q wants with ops %.40q is not as it was written", row.Client,
-					row.Ops)}
-			}
-			return each(&entry{Want: &wanted{Client: row.Client, Ops: row.Ops, Which: newWhich(ns)}})
-		})
+	return err
 }
 
 // oldUpdate is a row of updates; times are nanoseconds.
@@ -302,28 +278,27 @@ type oldUpdate struct {
 }
 
 func (o *oldDirectory) updates(count int, each func(*entry) error) error {
-	sums := "0 AS asked, 0 AS told"
-	if o.version > 1 {
-		sums = "asked, told"
-	}
-	return rowsOf(context.Background(), o, "SELECT id, client, COALESCE(key, '') AS key, ops, enable, records, hex(which) AS which, "+
-		"digest, state, batch, error, submitted, began, ended, deadline, "+sums+" FROM updates ORDER BY id", func(u *oldUpdate) error {
-		ns, err := decodeRuns(u.Which, count)
+	rows, err := rowsOf[oldUpdate](context.Background(), o, "SELECT id, client, key, ops, enable, records, hex(which) AS which, "+
+		"digest, state, batch, error, submitted, began, ended, deadline"+o.since2(", asked, told")+" FROM updates ORDER BY id")
+	for i := 0; err == nil && i < len(rows); i++ {
+		u := &rows[i]
+		ns, wrong := decodeRuns(u.Which, count)
 		if o.version > 1 && (u.Asked != sumOf(u.Client, u.Key, u.Ops, u.Enable, u.Records, u.Digest, u.Submitted, u.Deadline) ||
-			u.Told != sumOf(string(u.State), u.Batch, u.Error, u.Began, u.Ended)) || err != nil && u.State == Queued {
+			u.Told != sumOf(string(u.State), u.Batch, u.Error, u.Began, u.Ended)) || wrong != nil && u.State == Queued {
 			return &DamagedError{o.file, fmt.Sprintf("update %d is not as it was written", u.ID)}
 		}
 		if u.Deadline < u.Submitted { // it was beyond 2262, where 64 bits of nanoseconds end
 			u.Deadline = 0
 		}
-		a := &accepted{Which: newWhich(ns), Digest: u.Digest, Update: Update{ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops,
-			Enable: u.Enable != 0, Records: u.Records, State: Queued, Submitted: fromNanos(u.Submitted), Deadline: fromNanos(u.Deadline)}}
-		if err := each(&entry{Accept: a}); err != nil || !u.State.Final() {
-			return err
+		err = each(&entry{Accept: &accepted{Which: newWhich(ns), Digest: u.Digest, Update: Update{ID: u.ID, Client: u.Client,
+			Key: u.Key, Ops: u.Ops, Enable: u.Enable != 0, Records: u.Records, State: Queued, Submitted: fromNanos(u.Submitted),
+			Deadline: fromNanos(u.Deadline)}}})
+		if err == nil && u.State.Final() {
+			err = each(&entry{End: &ending{Past: true, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error,
+				Began: fromNanos(u.Began), Ended: fromNanos(u.Ended)}}})
 		}
-		return each(&entry{End: &ending{Past: true, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error,
-			Began: fromNanos(u.Began), Ended: fromNanos(u.Ended)}}})
-	})
+	}
+	return err
 }
 
 func fromNanos(n int64) time.Time {

@@ -12,49 +12,44 @@ import (
 
 // runs is the runs of an earlier version, each behind its files.
 func (o *oldDirectory) runs(each func(*entry) error) error {
-	request, sum, fileSum := "request", "sum", "sum"
-	if o.version == 1 {
-		request, sum, fileSum = "'' AS request", "0 AS sum", "0 AS sum"
-	}
-	type oldRun struct {
+	runs, err := rowsOf[struct {
 		ID                       int64
 		Name, Request, Error     string
 		State                    State
 		Began, Ended, Bytes, Sum int64
-	}
-	var all []*keptRun
-	if err := rowsOf(context.Background(), o, "SELECT id, name, "+request+", state, error, began, ended, bytes, "+sum+
-		" FROM runs ORDER BY id", func(r *oldRun) error {
+	}](context.Background(), o, "SELECT id, name, state, error, began, ended, bytes"+o.since2(", request, sum")+
+		" FROM runs ORDER BY id")
+	for i := 0; err == nil && i < len(runs); i++ {
+		r := &runs[i]
 		if o.version > 1 && r.Sum != sumOf(r.Name, r.Request, string(r.State), r.Error, r.Began, r.Ended, r.Bytes) {
 			return &DamagedError{o.file, fmt.Sprintf("run %d is not as it was written", r.ID)}
 		}
-		all = append(all, &keptRun{Run: Run{ID: r.ID, Name: r.Name, Request: r.Request, State: r.State, Error: r.Error,
-			Began: fromNanos(r.Began), Ended: fromNanos(r.Ended), Bytes: r.Bytes}})
-		return nil
-	}); err != nil {
-		return err
-	}
-	for _, r := range all {
-		if err := rowsOf(context.Background(), o, fmt.Sprintf("SELECT name, type, hex(data) AS data, %s FROM files WHERE run=%d ORDER BY name",
-			fileSum, r.ID), func(f *struct {
-			Name, Type string
-			Data       blob
-			Sum        int64
-		}) error {
-			if o.version > 1 && f.Sum != sumOf(r.ID, f.Name, f.Type, []byte(f.Data)) {
-				return &DamagedError{o.file, fmt.Sprintf("file %.40q of run %d is not as it was written", f.Name, r.ID)}
-			}
-			one := stored{f.Name, f.Type, fmt.Sprintf("%s%d-%d", runPrefix, r.ID, len(r.Files)), sha(f.Data)}
-			r.Files = append(r.Files, one)
-			return each(&entry{File: &kept{one.Stored, f.Data}})
-		}); err != nil {
-			return err
-		}
-		if err := each(&entry{Run: r}); err != nil {
-			return err
+		k := &keptRun{Run: Run{ID: r.ID, Name: r.Name, Request: r.Request, State: r.State, Error: r.Error,
+			Began: fromNanos(r.Began), Ended: fromNanos(r.Ended), Bytes: r.Bytes}}
+		if k.Files, err = o.files(r.ID, each); err == nil {
+			err = each(&entry{Run: k})
 		}
 	}
-	return nil
+	return err
+}
+
+// files sends the files of a run, and returns where they will be.
+func (o *oldDirectory) files(run int64, each func(*entry) error) (all []stored, err error) {
+	rows, err := rowsOf[struct {
+		Name, Type string
+		Data       blob
+		Sum        int64
+	}](context.Background(), o, fmt.Sprintf("SELECT name, type, hex(data) AS data%s FROM files WHERE run=%d ORDER BY name",
+		o.since2(", sum"), run))
+	for i := 0; err == nil && i < len(rows); i++ {
+		f := &rows[i]
+		if o.version > 1 && f.Sum != sumOf(run, f.Name, f.Type, []byte(f.Data)) {
+			return nil, &DamagedError{o.file, fmt.Sprintf("file %.40q of run %d is not as it was written", f.Name, run)}
+		}
+		one := stored{f.Name, f.Type, fmt.Sprintf("%s%d-%d", runPrefix, run, i), sha(f.Data)}
+		all, err = append(all, one), each(&entry{File: &kept{one.Stored, f.Data}})
+	}
+	return all, err
 }
 
 // sumOf is the sum of a row of version 2 or 3: a CRC-32C over its cells, each with its kind and
