@@ -20,7 +20,7 @@ import (
 // Live is a job on the live machine: CPUs are goroutines that call the table's
 // functions all the time, while a patcher changes them.
 type Live struct {
-	machine *cpus.Machine
+	*cpus.Machine
 	patcher *poke.Executor
 	updater
 }
@@ -44,7 +44,7 @@ func NewLive(j *Job) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{machine: m, updater: newUpdater(j, m, s, tracing)}
+	l := &Live{Machine: m, updater: newUpdater(j, m, s, tracing)}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func NewLive(j *Job) (*Live, error) {
 }
 
 // Close ends the CPUs' goroutines. No update may be running.
-func (l *Live) Close() { l.machine.Stop() }
+func (l *Live) Close() { l.Machine.Stop() }
 
 // Update enables or disables everything that the job is about, with one update,
 // and tells what it did. An update that failed and left every site whole is an
@@ -69,14 +69,14 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 		if err != nil {
 			return err
 		}
-		l.machine.Ledger.ForgetBursts()
+		l.Machine.Ledger.ForgetBursts()
 		start := time.Now()
 		if err := l.patcher.Run(ctx, u); err != nil {
 			return err
 		}
 		row.Elapsed = time.Since(start)
 		if !enable && l.job.shape.Frees() { // no site is for the tracer any more
-			l.machine.SetOps(l.ops, cpus.CalledFreed)
+			l.Machine.SetOps(l.ops, cpus.CalledFreed)
 		}
 		return l.finish(ctx, row, before)
 	})
@@ -90,8 +90,8 @@ type reading struct {
 }
 
 func (l *Live) read(ctx context.Context) (reading, error) {
-	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles))}
-	err := l.machine.Visit(ctx, func(cpu int, t cpus.Tally) {
+	r := reading{counts: l.Machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles))}
+	err := l.Machine.Visit(ctx, func(cpu int, t cpus.Tally) {
 		r.tallies[cpu] = t
 		r.dispatched = r.dispatched.add(l.tracing.of(cpu), 1)
 	})
@@ -104,7 +104,7 @@ const aftermath = 8
 
 // finish reads the counters again once the CPUs have gone on for a while.
 func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
-	defer l.machine.SetInFlight(nil)
+	defer l.Machine.SetInFlight(nil)
 	var after reading
 	for range aftermath {
 		var err error
@@ -124,9 +124,12 @@ func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
 	return nil
 }
 
+// Violations are the first of those since the machine was built.
+func (l *Live) Violations() []cpus.Violation { return l.updater.Violations() }
+
 // Counts reads the ledger: interrupts by CPU and cause since the machine was
 // built.
-func (l *Live) Counts() cpus.Counts { return l.machine.Ledger.Read() }
+func (l *Live) Counts() cpus.Counts { return l.Machine.Ledger.Read() }
 
 // Stopped tells whether an error means that the caller's context ended the run,
 // and not that something is wrong.
@@ -146,11 +149,11 @@ func (l *Live) Itinerary(home int, moves ...Move) error {
 			return fmt.Errorf("cpu %d of %s runs no patcher", cpu.To, cpus.FormatRoles(l.job.Roles))
 		}
 	}
-	start := l.machine.Ledger.Read().TotalRounds(cpus.Sync)
+	start := l.Machine.Ledger.Read().TotalRounds(cpus.Sync)
 	l.patcher.Home, l.patcher.Migrate = home, true
 	l.patcher.Chooser = &itinerary{
 		Chooser: cpus.NewRandom(l.job.Seed, 0), at: home, moves: moves,
-		rounds: func() int { return int(l.machine.Ledger.Read().TotalRounds(cpus.Sync) - start) },
+		rounds: func() int { return int(l.Machine.Ledger.Read().TotalRounds(cpus.Sync) - start) },
 	}
 	return nil
 }
@@ -183,7 +186,7 @@ func (c *itinerary) Choose(what cpus.Choice, n int) int {
 }
 
 // Attach lets the one tracer be called from now on, whichever sites Apply enables.
-func (l *Live) Attach() { l.machine.SetOps(l.ops, cpus.CalledTracer) }
+func (l *Live) Attach() { l.Machine.SetOps(l.ops, cpus.CalledTracer) }
 
 // Patchable tells whether the architecture lets a record be patched.
 func (l *Live) Patchable(record int) bool { return l.sites.site[record] >= 0 }
@@ -224,32 +227,13 @@ func (l *Live) CheckAll(live func(record int) bool) {
 	l.checkSites(all)
 }
 
-// Unplug takes a CPU out, and Plug brings one in; see cpus.Machine.
-func (l *Live) Unplug(ctx context.Context, cpu int) error { return l.machine.Unplug(ctx, cpu) }
-
-// Plug is the other half of Unplug.
-func (l *Live) Plug(ctx context.Context, cpu int) error { return l.machine.Plug(ctx, cpu) }
-
-// Online tells whether a CPU takes part.
-func (l *Live) Online(cpu int) bool { return l.machine.Online(cpu) }
-
-// SetPacing says how much the CPUs' own tasks do while no update runs.
-func (l *Live) SetPacing(g cpus.Pacing) { l.machine.SetPacing(g) }
-
-// Now is the time by the machine's clock, in nanoseconds since it was built.
-func (l *Live) Now() int64 { return l.machine.Now() }
-
-// Tallies reads each CPU's counts, taking one after the other over for a
-// moment.
-func (l *Live) Tallies(ctx context.Context) ([]cpus.Tally, error) { return l.machine.Tallies(ctx) }
-
 // WriteInterrupts prints the interrupts since the machine was built of the CPUs
 // that are online, laid out as /proc/interrupts.
 func (l *Live) WriteInterrupts(w io.Writer) error {
 	present := l.job.Config
-	present.Roles = make([]cpus.Role, l.machine.CPUs())
+	present.Roles = make([]cpus.Role, l.Machine.CPUs())
 	for cpu := range present.Roles {
-		if present.Roles[cpu] = l.machine.Role(cpu); !l.machine.Online(cpu) {
+		if present.Roles[cpu] = l.Machine.Role(cpu); !l.Machine.Online(cpu) {
 			present.Roles[cpu] = cpus.Offline
 		} else if present.Roles[cpu] == cpus.Offline { // was plugged in
 			present.Roles[cpu] = cpus.Busy

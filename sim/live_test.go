@@ -169,7 +169,7 @@ func TestStaleness(t *testing.T) {
 	c := config(t, "arm64", "native", "gen:n=1", "2")
 	l := newLive(t, newJob(t, c))
 	update(t, l, true)
-	if got := l.machine.Settled(0).Seq(); got != 0 {
+	if got := l.Machine.Settled(0).Seq(); got != 0 {
 		t.Errorf("arm64 native promised something: %d", got)
 	}
 	sound(t, func(arch, protocol string) {
@@ -257,7 +257,7 @@ func TestFailedUpdateIsReported(t *testing.T) {
 		t.Errorf("%q does not say %q", err, want)
 	}
 	for i := range l.sites.enable {
-		if p := &l.sites.enable[i]; l.machine.Peek(i) != p.Old {
+		if p := &l.sites.enable[i]; l.Machine.Peek(i) != p.Old {
 			t.Fatalf("site %d is not old", i)
 		}
 	}
@@ -269,7 +269,7 @@ func TestLiteralsAreHeldAgainstTheUpdate(t *testing.T) {
 	l := newLive(t, newJob(t, config(t, "arm64", "native", "gen:n=4", "2")))
 	update(t, l, true)
 	patches := []poke.Patch{l.sites.patch(0, true), l.sites.patch(1, true)}
-	l.machine.StoreLiteral(1, nopOps)
+	l.Machine.StoreLiteral(1, nopOps)
 	l.checkSites(patches)
 	if vs := l.Violations(); len(vs) != 1 || vs[0].Property != cpus.BrokenSite || vs[0].Site != 1 {
 		t.Errorf("violations %v, want one at site 1", vs)

@@ -180,15 +180,6 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 	return parts, nil
 }
 
-// otherRounds is what a scenario sends besides the records' rounds: rounds by cause.
-func (j *Job) otherRounds(enable bool) (rounds [cpus.NumCauses]int, err error) {
-	entries, err := j.Scenario.Entries(j.Table, enable)
-	for _, e := range entries {
-		rounds[e.Cause] += e.Rounds()
-	}
-	return rounds, err
-}
-
 // addOtherRounds adds what a scenario sends to a row that counts the records' rounds.
 func (r *RunRow) addOtherRounds(j *Job, enable bool) error {
 	entries, err := j.Scenario.Entries(j.Table, enable)

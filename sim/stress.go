@@ -115,7 +115,7 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 		return row, err
 	}
 	violations := s.violations()
-	s.machine.Ledger.ForgetBursts()
+	s.Machine.Ledger.ForgetBursts()
 	start := time.Now()
 	coord, err := coordinator.New(context.WithoutCancel(ctx), coordinator.Config{Records: s.job.Table.Len(),
 		Apply: s.apply})
@@ -240,7 +240,7 @@ func (s *stress) unplugger(ctx context.Context) error {
 	out := map[int]bool{}
 	defer func() {
 		for cpu := range out {
-			if err := s.machine.Plug(context.WithoutCancel(ctx), cpu); err != nil {
+			if err := s.Machine.Plug(context.WithoutCancel(ctx), cpu); err != nil {
 				s.job.Log.Error("plug", zap.Error(err))
 			}
 		}
@@ -251,17 +251,17 @@ func (s *stress) unplugger(ctx context.Context) error {
 			return nil
 		case <-time.After(time.Duration(rng.Int64N(int64(2 * unplugEvery)))):
 		}
-		cpu := rng.IntN(s.machine.CPUs())
+		cpu := rng.IntN(s.Machine.CPUs())
 		var err error
 		switch {
-		case s.machine.Online(cpu) && s.machine.OnlineCPUs() <= (s.machine.CPUs()+1)/2:
+		case s.Machine.Online(cpu) && s.Machine.OnlineCPUs() <= (s.Machine.CPUs()+1)/2:
 			continue // rounds need somebody to go to
-		case !s.machine.Online(cpu):
-			if err = s.machine.Plug(ctx, cpu); err == nil {
+		case !s.Machine.Online(cpu):
+			if err = s.Machine.Plug(ctx, cpu); err == nil {
 				delete(out, cpu)
 			}
 		default:
-			if err = s.machine.Unplug(ctx, cpu); err == nil {
+			if err = s.Machine.Unplug(ctx, cpu); err == nil {
 				out[cpu] = true
 			}
 		}

@@ -280,18 +280,8 @@ func (j *Job) planRow() PlanRow {
 // Rounds is how many rounds the update sends that enables everything, with a
 // scenario's other rounds.
 func (j *Job) Rounds() int {
-	var count poke.Count
-	batches := j.batches(len(j.queue), j.at)
-	if j.compile(len(j.queue), false, batches, j.entries(), count.Add) != nil {
-		return 0
-	}
-	rounds := count.Rounds
-	if others, err := j.otherRounds(true); err == nil {
-		for _, n := range others {
-			rounds += n
-		}
-	}
-	return rounds
+	row, _ := j.runRow(context.Background(), "", true) // none where there can be no plan
+	return row.Rounds
 }
 
 // Of is the job for some of its records, which the table's numbers name in any
