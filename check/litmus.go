@@ -28,19 +28,18 @@ func why(r *litmus.Row) any {
 
 // Litmus runs litmus tests: files, shipped tests by name, or "all" of those. It
 // also says in which rows the answer is not what the file expects.
-func Litmus(ctx context.Context, names []string) (t results.Table, differ []string, err error) {
+func Litmus(ctx context.Context, names []string) (all []*litmus.Row, differ []string, err error) {
 	if slices.Contains(names, "all") {
 		names = litmus.ShippedNames()
 	}
-	var all []*litmus.Row
 	for _, name := range names {
 		test, err := openLitmus(name)
 		if err != nil {
-			return t, nil, err
+			return nil, nil, err
 		}
 		rows, err := test.Run(ctx)
 		if err != nil {
-			return t, nil, fmt.Errorf("litmus %s: %w", name, err)
+			return nil, nil, fmt.Errorf("litmus %s: %w", name, err)
 		}
 		for i := range rows {
 			if err := rows[i].Check(); err != nil {
@@ -49,31 +48,7 @@ func Litmus(ctx context.Context, names []string) (t results.Table, differ []stri
 			all = append(all, &rows[i])
 		}
 	}
-	t, err = LitmusColumns.Fill("litmus", all)
-	return t, differ, err
-}
-
-// LitmusWitness is how a test's outcome comes about in the classes that allow it,
-// in numbered steps.
-func LitmusWitness(ctx context.Context, name string) (string, error) {
-	test, err := openLitmus(name)
-	if err != nil {
-		return "", err
-	}
-	rows, err := test.Run(ctx)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for i := range rows {
-		if r := &rows[i]; len(r.Witness) > 0 {
-			fmt.Fprintf(&b, "\n%s on %s: %s\n", r.Test, r.Class, r.Outcome)
-			for _, step := range r.Witness {
-				fmt.Fprintf(&b, "  %s\n", step)
-			}
-		}
-	}
-	return b.String(), nil
+	return all, differ, nil
 }
 
 // openLitmus reads a test from a file or, failing that, from those shipped.

@@ -25,8 +25,7 @@ func dataFlag(cmd *cobra.Command, data *string) {
 func backupCommand(c *common) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
-		Use:  "backup FILE",
-		Args: cobra.ExactArgs(1),
+		Use: "backup FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := journal.Backup(cmd.Context(), data, args[0])
 			return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
@@ -39,8 +38,7 @@ func backupCommand(c *common) *cobra.Command {
 func restoreCommand(c *common) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
-		Use:  "restore FILE",
-		Args: cobra.ExactArgs(1),
+		Use: "restore FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := journal.Restore(cmd.Context(), args[0], data)
 			return c.copied(args[0], err, "made "+data+": textpoke serve --data "+quote(data)+" goes on from there")

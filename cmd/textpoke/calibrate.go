@@ -23,8 +23,7 @@ func calibrateCommand(c *common) *cobra.Command {
 	var name, base string
 	var budget time.Duration
 	cmd := &cobra.Command{
-		Use:  "calibrate",
-		Args: cobra.NoArgs,
+		Use: "calibrate",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if budget < 0 || budget > longestCalibration {
 				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", budget, longestCalibration)
@@ -184,7 +183,7 @@ func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.E
 
 func calibrateShow(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "show NAME", Args: cobra.ExactArgs(1),
+		Use: "show NAME",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cal, err := c.openCalibration(args[0])
 			if err != nil {
@@ -201,7 +200,7 @@ func calibrateShow(c *common) *cobra.Command {
 
 func calibrateList(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use: "list", Args: cobra.NoArgs,
+		Use: "list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []ranged
 			for _, cal := range calibration.Builtins() {

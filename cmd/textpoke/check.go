@@ -43,7 +43,6 @@ func checkCommand(c *common) *cobra.Command {
 	k := &checkFlags{}
 	cmd := &cobra.Command{
 		Use:  "check",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", check.Columns.Table("check"))
@@ -80,7 +79,7 @@ func (k *checkFlags) fields() []*choice.Field {
 
 func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addAxes(cmd, check.Axes)
-	addShard(cmd, c)
+	add(cmd, shardField(c))
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	add(cmd, k.fields()...)
 	f := cmd.Flags()

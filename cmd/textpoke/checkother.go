@@ -86,15 +86,13 @@ func (k *checkFlags) runLitmus(ctx context.Context, c *common) error {
 		return err
 	}
 	c.note(k.litmus...)
-	if err := c.whole(ctx, rows); err != nil {
+	if err := printRows(ctx, c, check.LitmusColumns, "litmus", rows); err != nil {
 		return err
 	}
-	if c.people() && len(k.litmus) == 1 && k.litmus[0] != "all" {
-		witness, err := check.LitmusWitness(ctx, k.litmus[0])
-		if err != nil {
-			return err
+	for _, r := range rows {
+		if len(r.Witness) > 0 && c.people() && len(k.litmus) == 1 && k.litmus[0] != "all" {
+			fmt.Fprintf(c.streams.out, "\n%s on %s: %s\n  %s\n", r.Test, r.Class, r.Outcome, strings.Join(r.Witness, "\n  "))
 		}
-		fmt.Fprint(c.streams.out, witness)
 	}
 	if len(differ) > 0 {
 		return noError{errors.New(strings.Join(differ, "; "))}
@@ -207,7 +205,7 @@ func (k *checkFlags) runRecord(ctx context.Context, c *common) error {
 	if err != nil {
 		return err
 	}
-	t, err := explore.Record(ctx, q.Model, c.seed, recordedSteps)
+	t, err := explore.Record(ctx, q.Model, c.seeds[0], recordedSteps)
 	if err != nil {
 		return err
 	}

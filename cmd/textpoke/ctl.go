@@ -101,7 +101,6 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			"is cancelled, the exit code is 1.",
 		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
 			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
-		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			if within > 0 {
 				req.Deadline = new(time.Now().Add(within))
@@ -187,8 +186,7 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	var limit int
 	var newest bool
 	cmd := &cobra.Command{
-		Use:  "status [ID]",
-		Args: cobra.MaximumNArgs(1),
+		Use: "status [ID]",
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])
@@ -253,8 +251,7 @@ func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error 
 
 func ctlCancel(f *ctlFlags) *cobra.Command {
 	return f.prints(&cobra.Command{
-		Use:  "cancel ID",
-		Args: cobra.ExactArgs(1),
+		Use: "cancel ID",
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			return f.one(ctx, s, http.MethodDelete, args[0])
 		}),
@@ -263,8 +260,7 @@ func ctlCancel(f *ctlFlags) *cobra.Command {
 
 func ctlInterrupts(f *ctlFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:  "interrupts",
-		Args: cobra.NoArgs,
+		Use: "interrupts",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			resp, err := s.send(ctx, http.MethodGet, "/v1/interrupts", nil)
 			if err != nil {

@@ -43,8 +43,7 @@ func takenColumns() (cs results.Columns[api.CPU]) {
 func ctlCPUs(f *ctlFlags) *cobra.Command {
 	var unplug, plug []int
 	cmd := &cobra.Command{
-		Use:  "cpus",
-		Args: cobra.NoArgs,
+		Use: "cpus",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			for i, cpu := range slices.Concat(unplug, plug) {
 				online := i >= len(unplug)
@@ -75,7 +74,6 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	var renew bool
 	cmd := &cobra.Command{
 		Use: "watch [ID]", Annotations: map[string]string{live: ""},
-		Args: cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 0 {
 				if f.format == results.FormatCSV {

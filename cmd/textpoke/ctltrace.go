@@ -44,7 +44,6 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "trace", Annotations: map[string]string{live: ""},
-		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) (err error) {
 			if f.format == results.FormatCSV {
 				return errors.New("--format csv: lines are of several kinds: want table or json")
@@ -114,7 +113,6 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 	t := &traceFlags{ctlFlags: f}
 	cmd := &cobra.Command{
 		Use: "count", Annotations: map[string]string{live: ""},
-		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			if t.length <= 0 {
 				return fmt.Errorf("--for %v: want a time above 0, such as 10s", t.length)

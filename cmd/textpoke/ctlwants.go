@@ -27,8 +27,7 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 	var client string
 	var all bool
 	cmd := &cobra.Command{
-		Use:  "wants [RECORD]",
-		Args: cobra.MaximumNArgs(1),
+		Use: "wants [RECORD]",
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if all {
 				wants, err := s.wants(ctx)
@@ -73,8 +72,7 @@ func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
 func ctlRenew(f *ctlFlags) *cobra.Command {
 	var client string
 	cmd := &cobra.Command{
-		Use:  "renew",
-		Args: cobra.NoArgs,
+		Use: "renew",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			var found api.Client
 			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(client)+"/renew", nil, &found); err != nil {
@@ -96,8 +94,7 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 	var disable bool
 	req := api.Request{}
 	cmd := &cobra.Command{
-		Use:  "plan",
-		Args: cobra.NoArgs,
+		Use: "plan",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			req.Enable = new(!disable)
 			allUnlessNamed(&req)

@@ -52,8 +52,7 @@ func experimentNames(all []*experimentFlags) (names []string) {
 func experimentList(c *common) *cobra.Command {
 	list, _ := catalogue.List() // that can be filled is tested
 	return c.prints(&cobra.Command{
-		Use:  "list",
-		Args: cobra.NoArgs,
+		Use: "list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := catalogue.List()
 			if err != nil {
@@ -82,7 +81,6 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 		Short:   e.Short,
 		Long:    e.About,
 		Example: "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment "),
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answer, err := x.run(cmd.Context(), c, c.people() && !x.rows && c.columns == nil)
 			if answer != nil {
@@ -132,7 +130,7 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 	var answer *experiments.Answer
 	out := &output{table: x.Table(), hidden: hidden}
 	err := c.each(ctx, out, 1, func(_ int, out *output) (err error) {
-		lab := experiments.Lab{Seed: c.seed, Revision: built.Revision, Log: c.logger(), Add: out.add}
+		lab := experiments.Lab{Seed: c.seeds[0], Revision: built.Revision, Log: c.logger(), Add: out.add}
 		if c.stderrIsTerminal() {
 			lab.Progress = c.overwrite
 		}

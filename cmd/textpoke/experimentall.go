@@ -38,8 +38,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 	var only []string
 	var figures string
 	cmd := &cobra.Command{
-		Use:  "all",
-		Args: cobra.NoArgs,
+		Use: "all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the experiments' files go to")
@@ -55,7 +54,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 		},
 	}
 	c.prints(cmd, "", triedColumns.Table("all"))
-	addShard(cmd, c)
+	add(cmd, shardField(c))
 	add(cmd, choice.List(&only, "only", "", "experiments to run in place of all", choice.OneOf(experimentNames(all))))
 	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")
 	return cmd

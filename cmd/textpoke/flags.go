@@ -79,11 +79,14 @@ func offerArgs(cmd *cobra.Command, names func() []string) *cobra.Command {
 }
 
 // add adds a flag for each choice, with its default, its help and what shells complete.
-func add(cmd *cobra.Command, fields ...*choice.Field) {
+func add(cmd *cobra.Command, fields ...*choice.Field) { addTo(cmd.Flags(), cmd, fields...) }
+
+// addTo adds the flags to a set of the command's.
+func addTo(set *pflag.FlagSet, cmd *cobra.Command, fields ...*choice.Field) {
 	if err := choice.Complete(fields); err != nil {
 		panic(err) // a default of ours
 	}
-	flags.Bind(cmd.Flags(), fields...)
+	flags.Bind(set, fields...)
 	for _, f := range fields {
 		complete(cmd, &f.Spec)
 	}

@@ -27,7 +27,7 @@ type gridFlags struct {
 
 func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 	g.sweepFlags.register(cmd)
-	addShard(cmd, c)
+	add(cmd, shardField(c))
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	addAxes(cmd, sim.Axes.For(g.uses))
 	// The flag is one of the axes: it cannot be missing.

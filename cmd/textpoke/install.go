@@ -22,7 +22,6 @@ func installCommand(c *common) *cobra.Command {
 	prefix := "~/.local"
 	cmd := &cobra.Command{
 		Use:  "install",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", prefix, "`directory` that everything goes below")

@@ -75,8 +75,7 @@ func interruptsDiff(c *common) *cobra.Command {
 	var e explainFlags
 	var background string
 	cmd := &cobra.Command{
-		Use:  "diff BEFORE AFTER",
-		Args: cobra.ExactArgs(2),
+		Use: "diff BEFORE AFTER",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {
@@ -109,7 +108,6 @@ func interruptsSample(c *common) *cobra.Command {
 	var e explainFlags
 	cmd := &cobra.Command{
 		Use: "sample -- COMMAND [ARGUMENT...]", Annotations: map[string]string{live: ""},
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 func kernelBuild(c *common) *cobra.Command {
 	b := build.Config{}
 	cmd := &cobra.Command{
-		Use: "build --source SOURCE --out DIR", Args: cobra.NoArgs,
+		Use: "build --source SOURCE --out DIR",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := refuseEmpty(cmd, "source", "out"); err != nil {
 				return err

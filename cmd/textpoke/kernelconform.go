@@ -20,7 +20,6 @@ func kernelConform(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "conform IMAGE|RECORDING...",
 		Long: imagesHelp,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmpty(cmd, "plan"); err != nil {
 				return err
@@ -75,7 +74,6 @@ func kernelLearn(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "learn IMAGE|RECORDING...",
 		Long: imagesHelp,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := r.recordings(cmd.Context(), c, args)
 			if err != nil {

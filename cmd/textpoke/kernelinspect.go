@@ -37,7 +37,7 @@ type inspectFlags struct {
 func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
-		Use: "inspect IMAGE", Args: cobra.ExactArgs(1),
+		Use:  "inspect IMAGE",
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd.Context(), args[0], &f) },
 	}

@@ -26,7 +26,7 @@ type mutateFlags struct {
 func kernelMutate(c *common) *cobra.Command {
 	var f mutateFlags
 	cmd := &cobra.Command{
-		Use: "mutate IMAGE --out FILE", Args: cobra.ExactArgs(1),
+		Use:  "mutate IMAGE --out FILE",
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
 	}

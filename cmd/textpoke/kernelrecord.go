@@ -27,7 +27,6 @@ func kernelRecord(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "record IMAGE --out FILE",
 		Long: imagesHelp,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmpty(cmd, "out", "trace"); err != nil {
 				return err

@@ -31,7 +31,6 @@ func kernelWatch(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [READING...]", Annotations: map[string]string{live: ""},
 		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
-		Args: cobra.ArbitraryArgs,
 	}
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/internal/choice"
@@ -38,7 +37,7 @@ const (
 
 func main() {
 	std := streams{os.Stdin, os.Stdout, os.Stderr}
-	lab.Serve(catalogue.All, (&common{streams: std, level: zapcore.WarnLevel}).serverLog())
+	lab.Serve(catalogue.All, (&common{streams: std, level: "warn"}).serverLog())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -113,8 +112,7 @@ var versionColumns = results.Declare[version.Program](declared, "version", nil)
 
 func versionCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:  "version",
-		Args: cobra.NoArgs,
+		Use: "version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printRows(cmd.Context(), c, versionColumns, "version", []version.Program{built})
 		},

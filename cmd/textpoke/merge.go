@@ -12,32 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/points"
 )
 
-// shardFlag reads which part of a sweep is asked for.
-type shardFlag struct{ *points.Shard }
-
-func (s shardFlag) Set(text string) (err error) {
-	*s.Shard, err = points.ParseShard(text)
-	return err
-}
-
-func (s shardFlag) String() string {
-	if s.Shard == nil { // the flag package asks the zero value
-		return ""
-	}
-	return s.Shard.String()
-}
-
-func (shardFlag) Type() string { return "i/n" }
-
-// addShard adds the flag to a command that goes through points.
-func addShard(cmd *cobra.Command, c *common) {
-	cmd.Flags().Var(shardFlag{&c.shard}, "shard",
+// shardField is the choice of a part of what a command goes through.
+func shardField(c *common) *choice.Field {
+	return choice.One(&c.shard, "shard", "",
 		"do only part `i/n` of it, i from 0: the i-th point and every n-th after it; /n takes i from "+
-			"JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. See merge")
+			"JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. See merge",
+		choice.Kind[points.Shard]{Type: "i/n", Parse: points.ParseShard, Format: points.Shard.String})
 }
 
 // refuseShard says why a single experiment is not divided.
@@ -70,8 +55,7 @@ var mergedColumns = results.Declare[results.ManifestFile](declared, "merged", ni
 
 func mergeCommand(c *common) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:  "merge DIR...",
-		Args: cobra.MinimumNArgs(1),
+		Use: "merge DIR...",
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the tables go to")

@@ -37,7 +37,7 @@ func (c *common) openFiles() (*folder, error) {
 	if len(c.seeds) > 1 {
 		f.manifest.Seeds = c.seeds
 	} else {
-		f.manifest.Seed = &c.seed
+		f.manifest.Seed = &c.seeds[0]
 	}
 	for i, k := range c.calibrations {
 		if i > 0 {

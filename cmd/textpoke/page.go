@@ -20,7 +20,6 @@ import (
 func lessonsCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "lessons FILE", Annotations: map[string]string{writes: ""},
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, err := lessons.Page(cmd.Context())
 			if err != nil {
@@ -75,7 +74,6 @@ func reportCommand(c *common) *cobra.Command {
 	var html string
 	cmd := &cobra.Command{
 		Use: "report DIR", Annotations: map[string]string{writes: ""},
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if html == "" {
 				html = filepath.Join(args[0], reportName)

@@ -32,8 +32,7 @@ func newPlan() *planFlags { return &planFlags{gridFlags: gridFlags{uses: sim.Use
 func planCommand(c *common) *cobra.Command {
 	p, of := newPlan(), &predictFlags{}
 	cmd := &cobra.Command{
-		Use:  "plan",
-		Args: cobra.NoArgs,
+		Use: "plan",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.asked.Has("of") {
 				return of.planned(cmd.Context(), c, c.asked)

@@ -45,7 +45,6 @@ func proveCommand(c *common) *cobra.Command {
 	var p proveFlags
 	cmd := &cobra.Command{
 		Use:  "prove",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
 	}
 	addAxes(cmd, proveAxes)

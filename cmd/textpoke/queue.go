@@ -15,32 +15,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/results/queue"
 )
 
-// addressFlag is addresses of a queue. Its text leaves out names and tokens.
-type addressFlag struct{ url *string }
-
-func (a addressFlag) Set(text string) error {
-	for one := range strings.SplitSeq(text, ",") {
-		u, err := url.Parse(one)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return errors.New("want nats://HOST:PORT")
+// addresses is the kind of a queue's addresses. Their text leaves out names and tokens.
+var addresses = choice.Kind[string]{
+	Type: "address", Format: withoutUser,
+	Parse: func(text string) (string, error) {
+		for one := range strings.SplitSeq(text, ",") {
+			u, err := url.Parse(one)
+			if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+				return "", errors.New("want nats://HOST:PORT")
+			}
 		}
-	}
-	*a.url = text
-	return nil
+		return text, nil
+	},
 }
 
-// String is the addresses without what stands before an @, which may be a token.
-func (a addressFlag) String() string {
-	if a.url == nil { // the flag package asks the zero value
-		return ""
-	}
-	all := strings.Split(*a.url, ",")
+// withoutUser is addresses without what stands before an @, which may be a token.
+func withoutUser(urls string) string {
+	all := strings.Split(urls, ",")
 	for i, one := range all {
 		if u, err := url.Parse(one); err == nil && u.User != nil {
 			u.User = url.User("xxxxx")
@@ -50,8 +46,6 @@ func (a addressFlag) String() string {
 	return strings.Join(all, ",")
 }
 
-func (addressFlag) Type() string { return "address" }
-
 // accessFlags is what a queue's servers ask for: files, as arguments can be seen by everybody on the machine.
 type accessFlags struct{ token, credentials, ca, cert, key string }
 
@@ -60,9 +54,9 @@ const maxToken = 4096
 
 // addQueue adds the flags of a queue.
 func addQueue(cmd *cobra.Command, c *common, usage string) {
-	cmd.Flags().Var(addressFlag{&c.queue}, "queue", usage+": `nats://HOST:PORT`, or several with commas between them")
 	a := &c.access
-	flags.Bind(cmd.Flags(),
+	add(cmd,
+		choice.One(&c.queue, "queue", "", usage+": `nats://HOST:PORT`, or several with commas between them", addresses),
 		choice.File(&a.token, "token-file", "`file` with the word that the queue asks for"),
 		choice.File(&a.credentials, "credentials", "`file` of a NATS user for the queue, as nsc writes it"),
 		choice.File(&a.ca, "tls-ca", "`file` with the authorities that sign the queue's certificates (PEM)"),
@@ -222,7 +216,7 @@ func (w *workerWatch) look() {
 	if len(s.Workers) > 0 || s.Done == s.Points {
 		w.since = time.Now()
 	} else if time.Since(w.since) >= noWorkers {
-		w.tell("no worker: start some with textpoke worker --queue " + addressFlag{&w.c.queue}.String())
+		w.tell("no worker: start some with textpoke worker --queue " + withoutUser(w.c.queue))
 	}
 	if !w.c.stderrIsTerminal() {
 		return

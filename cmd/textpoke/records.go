@@ -75,7 +75,7 @@ var matchedColumns = results.Declare(declared, "matched", map[string]func(matche
 
 func recordsList(c *common, r *recordsFlags) *cobra.Command {
 	cmd := c.prints(&cobra.Command{
-		Use: "list", Args: cobra.NoArgs,
+		Use: "list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.filter != nil {
 				return r.listMatched(cmd.Context(), c)
@@ -109,8 +109,7 @@ func (r *recordsFlags) listMatched(ctx context.Context, c *common) error {
 
 func recordsShow(c *common, r *recordsFlags) *cobra.Command {
 	return c.prints(&cobra.Command{
-		Use:  "show SRC",
-		Args: cobra.ExactArgs(1),
+		Use: "show SRC",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := r.open(cmd.Context(), c, args[0])
 			if err != nil {
@@ -151,7 +150,7 @@ var sheets = map[string]struct {
 func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "convert SRC", Args: cobra.ExactArgs(1),
+		Use: "convert SRC",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("format") && c.format.String() != to {
 				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)

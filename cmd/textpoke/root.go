@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
@@ -38,9 +38,8 @@ type common struct {
 	pager  *pager   // what is written to it, unless it is to be seen at once
 	format results.Format
 	out    string // directory, "" for none
-	seed   uint64 // the first of seeds
 	seeds  []uint64
-	level  zapcore.Level
+	level  string         // one of levels
 	args   []string       // the command line, for the manifest
 	asked  choice.Request // the same, with stdin as a file
 	start  time.Time
@@ -69,9 +68,8 @@ func newCommon(s streams) *common {
 		streams:  s,
 		kept:     "what was finished is written and marked incomplete",
 		format:   results.FormatTable,
-		seed:     1,
 		seeds:    []uint64{1},
-		level:    zapcore.WarnLevel,
+		level:    "warn",
 		start:    time.Now(),
 		progress: newProgress(s.err),
 		tables:   map[*cobra.Command][]printed{},
@@ -109,15 +107,13 @@ func rootFor(c *common, args []string) *cobra.Command {
 	f := root.PersistentFlags()
 	f.VarP(&c.format, "format", "f", "how stdout looks: table, csv, json or benchfmt")
 	f.StringVarP(&c.out, "out", "o", "", "also write files into this `directory`")
-	f.Var(seedFlag{c}, "seed",
-		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
-	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
+	addTo(f, root, seedField(c),
+		choice.One(&c.level, "log", "", "least serious log `level` that is written to stderr", choice.OneOf(levels)))
 	f.StringSliceVar(&c.columns, "columns", nil,
 		"`names` of the columns that stdout shows, in this order; +NAME: beside the usual ones; all: every one")
 	f.StringVar(&c.color, "color", colors[0], "`when` answers are coloured: "+strings.Join(colors, ", "))
 	offer(root, "color", colors)
 	offer(root, "format", results.Formats())
-	offer(root, "log", levels)
 	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
@@ -132,7 +128,7 @@ func rootFor(c *common, args []string) *cobra.Command {
 		}
 		c.asked = request(cmd)
 		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
-			return fmt.Errorf("--seed %q: %s takes one seed", seedFlag{c}, cmd.CommandPath())
+			return fmt.Errorf("--seed %q: %s takes one seed", cmd.Flag("seed").Value, cmd.CommandPath())
 		}
 		if !slices.Contains(colors, c.color) {
 			return fmt.Errorf("--color %q: %w", c.color, notOneOf(c.color, colors))
@@ -209,6 +205,9 @@ func wordArgs(cmd *cobra.Command) {
 		wordArgs(sub)
 	}
 	if !cmd.HasSubCommands() {
+		if cmd.Args == nil {
+			cmd.Args = argsOf(cmd.Use)
+		}
 		cmd.Args = exactly(cmd.Args)
 		return
 	}
@@ -223,10 +222,30 @@ func wordArgs(cmd *cobra.Command) {
 	}
 }
 
+// flagInUse is a flag that a usage shows with its value, or the dashes before the words of another command.
+var flagInUse = regexp.MustCompile(`--\w+ \w+|--`)
+
+// argsOf is how many arguments a usage shows: one for each word, or none where it stands in brackets, and any number
+// before dots.
+func argsOf(use string) cobra.PositionalArgs {
+	_, use, _ = strings.Cut(use, " ")
+	words := strings.Fields(flagInUse.ReplaceAllString(use, ""))
+	least := 0
+	for _, word := range words {
+		if !strings.ContainsAny(word, "[]") {
+			least++
+		}
+	}
+	if strings.Contains(use, "...") {
+		return cobra.MinimumNArgs(least)
+	}
+	return cobra.RangeArgs(least, len(words))
+}
+
 // exactly says how a command is used when the number of arguments is wrong.
 func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, a []string) error {
-		if args == nil || args(cmd, a) == nil {
+		if args(cmd, a) == nil {
 			return nil
 		}
 		if args(cmd, nil) == nil && args(cmd, a[:1]) != nil {
@@ -258,44 +277,26 @@ func refuseEmpty(cmd *cobra.Command, flags ...string) error {
 	return nil
 }
 
-// seedFlag reads seeds. Given again, it is the last that counts.
-type seedFlag struct{ *common }
-
-func (s seedFlag) Set(text string) error {
-	var seeds []uint64
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.ParseUint(part, 0, 64)
-		if err != nil {
-			return errors.New("want a whole number from 0 to 18446744073709551615, or a list of them")
-		}
-		seeds = append(seeds, n)
-	}
-	s.seed, s.seeds = seeds[0], seeds
-	return nil
+// seedField is the choice of seeds. Given again, it is the last that counts.
+func seedField(c *common) *choice.Field {
+	return choice.One(&c.seeds, "seed", "",
+		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list",
+		choice.Kind[[]uint64]{Type: "numbers",
+			Parse: func(text string) (seeds []uint64, err error) {
+				for part := range strings.SplitSeq(text, ",") {
+					n, err := strconv.ParseUint(part, 0, 64)
+					if err != nil {
+						return nil, errors.New("want a whole number from 0 to 18446744073709551615, or a list of them")
+					}
+					seeds = append(seeds, n)
+				}
+				return seeds, nil
+			},
+			Format: func(seeds []uint64) string {
+				return strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ","), "[]")
+			},
+		})
 }
-
-func (s seedFlag) String() string {
-	if s.common == nil { // the flag package asks the zero value
-		return ""
-	}
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(s.seeds), " ", ","), "[]")
-}
-
-func (seedFlag) Type() string { return "numbers" }
-
-// levelFlag reads a log level.
-type levelFlag struct{ *zapcore.Level }
-
-var levels = []string{"debug", "info", "warn", "error"}
-
-func (l levelFlag) Set(s string) error {
-	if !slices.Contains(levels, s) {
-		return notOneOf(s, levels)
-	}
-	return l.Level.Set(s)
-}
-
-func (levelFlag) Type() string { return "level" }
 
 // note remembers the files among the inputs, for the manifest. Built-in tables
 // come before files of their name.

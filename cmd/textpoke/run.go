@@ -41,7 +41,6 @@ func runCommand(c *common) *cobra.Command {
 	r := newRun()
 	cmd := &cobra.Command{
 		Use:  "run",
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.RunColumns.Table("run"))

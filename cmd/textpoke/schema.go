@@ -13,8 +13,7 @@ import (
 
 func schemaCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:  "schema [COMMAND...]",
-		Args: cobra.ArbitraryArgs,
+		Use: "schema [COMMAND...]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {

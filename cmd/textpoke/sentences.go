@@ -12,13 +12,22 @@ import (
 )
 
 // logger says what people should know on stderr, in sentences.
-func (c *common) logger() *zap.Logger { return zap.New(sentences{c.level, c.err, nil}) }
+func (c *common) logger() *zap.Logger { return zap.New(sentences{c.least(), c.err, nil}) }
 
 // serverLog writes structured lines to stderr, for programs that collect them.
 func (c *common) serverLog() *zap.Logger {
 	enc := zap.NewProductionEncoderConfig()
 	enc.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.AddSync(c.err), c.level))
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.AddSync(c.err), c.least()))
+}
+
+// levels are the names that a log level can be given by.
+var levels = []string{"debug", "info", "warn", "error"}
+
+// least is the level of the least serious lines.
+func (c *common) least() zapcore.Level {
+	level, _ := zapcore.ParseLevel(c.level) // one of levels
+	return level
 }
 
 // sentences is a log for people: a line is what happened, and in brackets what belongs

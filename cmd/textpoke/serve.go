@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/service"
@@ -33,7 +32,6 @@ func serveCommand(c *common) *cobra.Command {
 	s := &serveFlags{common: c}
 	cmd := &cobra.Command{
 		Use: "serve", Annotations: map[string]string{live: ""},
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd); err != nil {
 				return err
@@ -45,7 +43,7 @@ func serveCommand(c *common) *cobra.Command {
 				return s.releaseInstance()
 			}
 			if !cmd.Flags().Changed("log") {
-				c.level = zapcore.InfoLevel
+				c.level = "info"
 			}
 			return s.run(cmd)
 		},

@@ -37,7 +37,7 @@ type servedMachine struct {
 // does not is of the first.
 func (s *serveFlags) simulated(cmd *cobra.Command) (*servedMachine, error) {
 	choices := chosen(s.asked, serveAxes)
-	choices["seed"] = []string{fmt.Sprint(s.seed)}
+	choices["seed"] = []string{fmt.Sprint(s.seeds[0])}
 	for _, a := range serveAxes {
 		if choices[a.Name] == nil && a.Default != "" && (a.Name != "arch" || choices["records"] == nil) {
 			choices[a.Name] = []string{a.Default}

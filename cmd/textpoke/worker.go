@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
@@ -36,7 +35,6 @@ func workerCommand(c *common) *cobra.Command {
 	var w workerFlags
 	cmd := &cobra.Command{
 		Use: "worker", Annotations: map[string]string{live: ""},
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.queue == "" {
 				return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
@@ -67,7 +65,7 @@ func (c *common) work(ctx context.Context, w *workerFlags) error {
 		reach, cancel = context.WithTimeout(ctx, w.idle)
 	}
 	q, err := c.connect(reach, queue.Options{AckWait: w.silence, Tries: w.tries, Waiting: func() {
-		fmt.Fprintf(c.streams.err, "textpoke: no server answers at %s: waiting for one\n", addressFlag{&c.queue})
+		fmt.Fprintf(c.streams.err, "textpoke: no server answers at %s: waiting for one\n", withoutUser(c.queue))
 	}})
 	cancel()
 	if err != nil && ctx.Err() != nil {
@@ -129,12 +127,8 @@ func openRun(ctx context.Context, run queue.Run, files map[string]string, cores 
 	defer inputs.Elsewhere(files)()
 	c := newCommon(streams{strings.NewReader(""), io.Discard, io.Discard})
 	c.cores = cores
-	for name, flag := range map[string]pflag.Value{"seed": seedFlag{c}, "shard": shardFlag{&c.shard}} {
-		for _, text := range run.Request.Config[name] {
-			if err := flag.Set(text); err != nil {
-				return nil, fmt.Errorf("--%s %q: %w", name, text, err)
-			}
-		}
+	if _, err := run.Request.Config.Fill([]*choice.Field{seedField(c), shardField(c)}); err != nil {
+		return nil, err
 	}
 	return open(ctx, c, run.Request)
 }
