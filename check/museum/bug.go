@@ -6,13 +6,13 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Bug is one defect that a kernel has had.
@@ -58,24 +58,7 @@ func (b *Bug) Model(fixed bool) (*explore.Model, error) {
 var cases embed.FS
 
 // all reads the cases, in the order of their files.
-var all = sync.OnceValue(func() (bugs []Bug) {
-	const dir = "cases"
-	entries, err := cases.ReadDir(dir)
-	for i := 0; err == nil && i < len(entries); i++ {
-		var text []byte
-		if text, err = cases.ReadFile(path.Join(dir, entries[i].Name())); err != nil {
-			break
-		}
-		var b *Bug
-		if b, err = read(entries[i].Name(), string(text)); err == nil {
-			bugs = append(bugs, *b)
-		}
-	}
-	if err != nil {
-		panic(fmt.Sprintf("embedded cases: %v", err)) // they are part of the program
-	}
-	return bugs
-})
+var all = sync.OnceValue(func() []Bug { return inputs.Shipped(cases, "cases", read) })
 
 // All are the bugs, in the catalogue's order, and behind them the cases.
 func All() []Bug { return slices.Clone(all()) }

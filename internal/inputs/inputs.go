@@ -9,6 +9,7 @@ package inputs
 import (
 	"bytes"
 	"context"
+	"embed"
 	"fmt"
 	"io"
 	"io/fs"
@@ -189,4 +190,24 @@ func oneLine(name string) string {
 		return strconv.Quote(name)
 	}
 	return name
+}
+
+// Shipped reads every file of a folder that is a part of the program, in the order of their names: one that is wrong
+// is a mistake of ours.
+func Shipped[T any](files embed.FS, dir string, read func(name, text string) (*T, error)) (all []T) {
+	entries, err := files.ReadDir(dir)
+	for i := 0; err == nil && i < len(entries); i++ {
+		var text []byte
+		var one *T
+		if text, err = files.ReadFile(dir + "/" + entries[i].Name()); err == nil {
+			one, err = read(entries[i].Name(), string(text))
+		}
+		if err == nil {
+			all = append(all, *one)
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf("embedded %s: %v", dir, err))
+	}
+	return all
 }

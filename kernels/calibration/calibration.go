@@ -7,12 +7,14 @@
 package calibration
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"math"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Calibration is the costs of one machine, each with its source.
@@ -51,24 +53,11 @@ var data embed.FS
 
 // load reads the built-in calibrations, once. That they are in order is what the
 // tests of this package are for.
-var load = sync.OnceValue(func() []*Calibration {
-	files, err := data.ReadDir("data")
-	if err != nil {
-		panic(err)
-	}
-	var all []*Calibration
-	for _, f := range files {
-		text, err := data.ReadFile("data/" + f.Name())
-		if err != nil {
-			panic(err)
-		}
-		c, err := Read(f.Name(), bytes.NewReader(text))
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b *Calibration) int {
+var load = sync.OnceValue(func() []Calibration {
+	all := inputs.Shipped(data, "data", func(name, text string) (*Calibration, error) {
+		return Read(name, strings.NewReader(text))
+	})
+	slices.SortFunc(all, func(a, b Calibration) int {
 		return cmp.Or(cmp.Compare(a.CPUs, b.CPUs), cmp.Compare(a.Name, b.Name))
 	})
 	return all
@@ -115,7 +104,7 @@ func Nearest(arch string, n int) *Calibration {
 	var best *Calibration
 	for _, c := range load() {
 		if c.Arch == arch && (best == nil || apart(c.CPUs, n) < apart(best.CPUs, n)) {
-			best = c
+			best = &c
 		}
 	}
 	if best == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 )
@@ -31,23 +32,7 @@ type Case struct {
 var schedules embed.FS
 
 // Cases are those that can be forced, by name.
-var Cases = sync.OnceValue(func() (all []Case) {
-	entries, err := schedules.ReadDir("cases")
-	for i := 0; err == nil && i < len(entries); i++ {
-		var text []byte
-		if text, err = schedules.ReadFile("cases/" + entries[i].Name()); err != nil {
-			break
-		}
-		var c *Case
-		if c, err = Read(entries[i].Name(), string(text)); err == nil {
-			all = append(all, *c)
-		}
-	}
-	if err != nil {
-		panic(fmt.Sprintf("embedded schedules: %v", err)) // they are part of the program
-	}
-	return all
-})
+var Cases = sync.OnceValue(func() []Case { return inputs.Shipped(schedules, "cases", Read) })
 
 // Named finds a case.
 func Named(name string) (*Case, error) {
