@@ -78,7 +78,7 @@ func List() (results.Table, error) {
 		all = append(all, Listed{"omitted bug", o.Name, o.Title, o.Reason})
 	}
 	for _, name := range litmus.ShippedNames() {
-		test, err := shippedLitmus(name)
+		test, err := litmus.Shipped(name)
 		if err != nil {
 			return results.Table{}, err
 		}

@@ -55,21 +55,11 @@ func Litmus(ctx context.Context, names []string) (all []*litmus.Row, differ []st
 func openLitmus(name string) (*litmus.Test, error) {
 	f, err := inputs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) && slices.Contains(litmus.ShippedNames(), name) {
-		return shippedLitmus(name)
+		return litmus.Shipped(name)
 	}
 	if err != nil {
 		return nil, choice.Errorf("%s: %w (textpoke check %s names those that are shipped)", choice.Name("litmus"), err, choice.Name("list"))
 	}
 	defer f.Close()
 	return litmus.Parse(name, f)
-}
-
-func shippedLitmus(name string) (*litmus.Test, error) {
-	file := name + ".litmus"
-	f, err := litmus.Shipped().Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("litmus test %s: %w", name, err)
-	}
-	defer f.Close()
-	return litmus.Parse(file, f)
 }

@@ -5,7 +5,6 @@ package litmus
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
@@ -168,7 +167,7 @@ func everything(reflect.Type) bool { return true }
 func FuzzParse(f *testing.F) {
 	f.Add(good)
 	for _, name := range ShippedNames() {
-		src, err := fs.ReadFile(Shipped(), name+".litmus")
+		src, err := files.ReadFile("tests/" + name + ".litmus")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -5,14 +5,13 @@ package litmus
 import (
 	"bytes"
 	"context"
-	"io/fs"
 	"testing"
 )
 
 // shipped parses a shipped test.
 func shipped(t testing.TB, name string) *Test {
 	t.Helper()
-	src, err := fs.ReadFile(Shipped(), name+".litmus")
+	src, err := files.ReadFile("tests/" + name + ".litmus")
 	if err != nil {
 		t.Fatal(err)
 	}

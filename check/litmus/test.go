@@ -5,7 +5,6 @@ package litmus
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -177,26 +176,26 @@ func (t *Test) line(i *insn) string {
 //go:embed tests/*.litmus
 var files embed.FS
 
-// Shipped holds the shipped tests, files NAME.litmus without folders.
-func Shipped() fs.FS {
-	sub, err := fs.Sub(files, "tests")
-	if err != nil { // only for an invalid name
-		panic(err)
+// Shipped is a shipped test.
+func Shipped(name string) (*Test, error) {
+	file := name + ".litmus"
+	f, err := files.Open("tests/" + file)
+	if err != nil {
+		return nil, fmt.Errorf("litmus test %s: %w", name, err)
 	}
-	return sub
+	defer f.Close()
+	return Parse(file, f)
 }
 
 // ShippedNames lists the shipped tests by name, in alphabetical order.
-func ShippedNames() []string {
-	entries, err := fs.ReadDir(Shipped(), ".")
+func ShippedNames() (names []string) {
+	entries, err := files.ReadDir("tests")
 	if err != nil { // what is embedded can be read
 		panic(err)
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = strings.TrimSuffix(e.Name(), ".litmus")
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".litmus"))
 	}
-	slices.Sort(names)
 	return names
 }
 
