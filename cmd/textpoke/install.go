@@ -37,7 +37,9 @@ func (c *common) install(root *cobra.Command, prefix string) error {
 		}
 		prefix = filepath.Join(home, rest)
 	}
+	const program, shells = "bin/textpoke", 3
 	files := map[string]func(io.Writer) error{
+		program: writeSelf,
 		"share/bash-completion/completions/textpoke": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 		"share/zsh/site-functions/_textpoke":         root.GenZshCompletion,
 		"share/fish/vendor_completions.d/textpoke.fish": func(w io.Writer) error {
@@ -65,38 +67,20 @@ func (c *common) install(root *cobra.Command, prefix string) error {
 			return err
 		}
 	}
-	program, shells := filepath.Join(prefix, "bin", "textpoke"), 3
-	if err := c.installProgram(program); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.streams.out, "%s, %d man pages and %d completions below %s\n", program, len(files)-shells, shells,
-		filepath.Join(prefix, "share"))
-	return nil
+	fmt.Fprintf(c.streams.out, "%s, %d man pages and %d completions below %s\n", filepath.Join(prefix, program),
+		len(files)-1-shells, shells, filepath.Join(prefix, "share"))
+	return os.Chmod(filepath.Join(prefix, program), 0o755)
 }
 
-// installProgram copies this program, unless it is there already.
-func (c *common) installProgram(path string) error {
+// writeSelf copies this program.
+func writeSelf(w io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	from, err := os.Stat(self)
-	if err != nil {
-		return err
-	}
-	if there, err := os.Stat(path); err == nil && os.SameFile(from, there) {
-		return nil
-	}
 	b, err := os.ReadFile(self)
-	if err != nil {
-		return err
-	}
-	dir, err := results.OpenDir(filepath.Dir(path))
 	if err == nil {
-		err = dir.Write(filepath.Base(path), func(w io.Writer) error { _, err := w.Write(b); return err })
-	}
-	if err == nil {
-		err = os.Chmod(path, 0o755)
+		_, err = w.Write(b)
 	}
 	return err
 }

@@ -56,19 +56,15 @@ type serveFlags struct {
 var serveAxes = func() (t axis.Table[sim.Config]) {
 	for _, a := range sim.Axes.For(sim.UseLive) {
 		if slices.Contains([]string{"arch", "records", "protocol", "buffer", "cpus"}, a.Name) {
-			a.Form, a.Split, a.Default = axis.One, nil, first(a.Presets())
+			if a.Form == axis.List {
+				a.Default, _, _ = strings.Cut(a.Default, ",")
+			}
+			a.Form, a.Split = axis.One, nil
 			t = append(t, a)
 		}
 	}
 	return t
 }()
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
-}
 
 func (s *serveFlags) register(cmd *cobra.Command) {
 	addAxes(cmd, serveAxes)
@@ -85,7 +81,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.List(&s.quiet, "quiet", "", "`times` of the day at which nothing is switched, such as 08:00-18:00",
 			choice.Kind[service.Window]{Type: "times", Parse: service.ParseWindow, Format: service.Window.String}),
 		choice.One(&s.rate, "rate", "", "`number` of requests that each token may make in a time, such as 100/s (default: any)",
-			choice.Kind[service.Limit]{Type: "number", Parse: parseRate, Format: formatRate}),
+			choice.Kind[service.Limit]{Type: "number", Parse: parseRate,
+				Format: func(l service.Limit) string { return fmt.Sprintf("%d/%v", l.Max, l.Period) }}),
 		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
 		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
@@ -193,13 +190,6 @@ func parseRate(text string) (l service.Limit, err error) {
 		return l, fmt.Errorf("%q: want a number from 1 and a time, such as 100/s", text)
 	}
 	return l, nil
-}
-
-func formatRate(l service.Limit) string {
-	if l.Max == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%v", l.Max, l.Period)
 }
 
 // unixPrefix begins the address of a unix socket.

@@ -45,12 +45,7 @@ func (c *common) readStdin(cmd *cobra.Command, args []string) error {
 
 // stdinIn replaces - in a flag's values, and @- where those of files begin with @.
 func (c *common) stdinIn(f *pflag.Flag) error {
-	values := []string{f.Value.String()}
-	list, several := f.Value.(pflag.SliceValue)
-	if several {
-		values = list.GetSlice()
-	}
-	changed := false
+	values, changed := texts(f), false
 	for i, v := range values {
 		if v != "-" && v != "@-" {
 			continue
@@ -61,10 +56,10 @@ func (c *common) stdinIn(f *pflag.Flag) error {
 		}
 		values[i], changed = v[:len(v)-1]+path, true
 	}
-	switch {
-	case !changed:
+	if !changed {
 		return nil
-	case several:
+	}
+	if list, several := f.Value.(pflag.SliceValue); several {
 		return list.Replace(values)
 	}
 	return f.Value.Set(values[0])
