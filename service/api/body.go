@@ -129,6 +129,11 @@ func newParams(r *http.Request) *params {
 	if err := r.ParseForm(); err != nil {
 		p.fail("", "the query is malformed")
 	}
+	for _, name := range []string{"name", "ops"} { // of the path, where they are a part of it
+		if err := text(name, r.PathValue(name), maxText); err != nil && p.err == nil {
+			p.err = err
+		}
+	}
 	return p
 }
 

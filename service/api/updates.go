@@ -229,9 +229,6 @@ func match(r *http.Request) (string, error) {
 
 func (h *Handler) recordWants(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	if err := text("name", name, maxText); err != nil {
-		return err
-	}
 	found, wants, err := h.running.Load().service.WantedBy(name)
 	return respond(w, RecordWants{found, wants}, err)
 }
@@ -253,9 +250,6 @@ func (h *Handler) clients(w http.ResponseWriter, r *http.Request) error {
 
 func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	if err := text("name", name, maxText); err != nil {
-		return err
-	}
 	wants, open := h.running.Load().service.Client(name)
 	return send(w, http.StatusOK, Client{name, wants, open})
 }
@@ -263,9 +257,6 @@ func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
 // renew has a client's leases begin again.
 func (h *Handler) renew(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	if err := text("name", name, maxText); err != nil {
-		return err
-	}
 	if err := mine(w, name); err != nil {
 		return err
 	}
@@ -280,11 +271,6 @@ func (h *Handler) renew(w http.ResponseWriter, r *http.Request) error {
 
 func (h *Handler) ops(w http.ResponseWriter, r *http.Request) error {
 	client, ops := r.PathValue("name"), r.PathValue("ops")
-	for field, s := range map[string]string{"name": client, "ops": ops} {
-		if err := text(field, s, maxText); err != nil {
-			return err
-		}
-	}
 	found, tag := h.running.Load().service.Ops(client, ops)
 	w.Header().Set("ETag", service.Quoted(tag))
 	return send(w, http.StatusOK, Ops{client, ops, found})

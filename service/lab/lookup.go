@@ -65,7 +65,7 @@ type Query struct {
 }
 
 // Results lists runs, without files, and those that have ended without summaries.
-func (l *Lab) Results(_ context.Context, q Query) (out []Result, err error) {
+func (l *Lab) Results(q Query) (out []Result) {
 	all := l.cfg.Store.Runs()
 	if q.Newest {
 		slices.Reverse(all)
@@ -80,7 +80,7 @@ func (l *Lab) Results(_ context.Context, q Query) (out []Result, err error) {
 			out = append(out, r)
 		}
 	}
-	return out, err
+	return out
 }
 
 // Wait returns a run when it has ended, or as it stands when ctx has.
