@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -303,12 +304,7 @@ func (p *pending) update() Update {
 func (s *Service) pending() []*pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*pending
-	for _, p := range s.open {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b *pending) int { return int(a.now.Load().ID - b.now.Load().ID) })
-	return out
+	return slices.SortedFunc(maps.Values(s.open), func(a, b *pending) int { return int(a.now.Load().ID - b.now.Load().ID) })
 }
 
 // owner is who the coordinator's requests are of: a client with one of its ops.

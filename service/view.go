@@ -66,17 +66,13 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 // records is records of the table with their present state.
 func (s *Service) records(which []int) []Record {
 	t, out := s.cfg.Table, []Record{}
-	for _, i := range which {
-		out = append(out, Record{Index: i, Address: t.Addr(i).String(), Symbol: t.Symbol(i), Module: t.Module(i)})
-	}
 	now, group := s.coord.Snapshot(), 0
-	for i := range out {
-		for out[i].Index >= t.Groups()[group].Last {
+	for _, i := range which {
+		for i >= t.Groups()[group].Last {
 			group++
 		}
-		out[i].Group = group
-		out[i].Users = s.users(now, out[i].Index)
-		out[i].Enabled = out[i].Users > 0
+		users := s.users(now, i)
+		out = append(out, Record{i, t.Addr(i).String(), t.Symbol(i), t.Module(i), group, users > 0, users})
 	}
 	return out
 }
@@ -172,17 +168,17 @@ func (m *mine) look() {
 // names finds records by symbol and by address.
 type names struct {
 	table            *records.Table
-	bySymbol, byAddr []int32
+	bySymbol, byAddr []int
 }
 
 func newNames(t *records.Table) *names {
-	n := &names{table: t, bySymbol: make([]int32, t.Len())}
+	n := &names{table: t, bySymbol: make([]int, t.Len())}
 	for i := range n.bySymbol {
-		n.bySymbol[i] = int32(i)
+		n.bySymbol[i] = i
 	}
 	n.byAddr = slices.Clone(n.bySymbol)
-	slices.SortFunc(n.bySymbol, func(a, b int32) int { return cmp.Compare(t.Symbol(int(a)), t.Symbol(int(b))) })
-	slices.SortFunc(n.byAddr, func(a, b int32) int { return cmp.Compare(t.Addr(int(a)), t.Addr(int(b))) })
+	slices.SortFunc(n.bySymbol, func(a, b int) int { return cmp.Compare(t.Symbol(a), t.Symbol(b)) })
+	slices.SortFunc(n.byAddr, func(a, b int) int { return cmp.Compare(t.Addr(a), t.Addr(b)) })
 	return n
 }
 
@@ -234,10 +230,10 @@ func (n *names) named(list []string, able func(int) error) (which []int, err err
 			return nil, &FieldError{"records", fmt.Sprintf("%q: no such symbol or address", clip(name))}
 		}
 		for _, rec := range found {
-			if err := able(int(rec)); err != nil {
+			if err := able(rec); err != nil {
 				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: %v", clip(name), err)}
 			}
-			which = append(which, int(rec))
+			which = append(which, rec)
 		}
 	}
 	slices.Sort(which)
@@ -245,14 +241,14 @@ func (n *names) named(list []string, able func(int) error) (which []int, err err
 }
 
 // find is the records of that symbol, or the one at that address.
-func (n *names) find(name string) []int32 {
-	in, key := n.bySymbol, func(rec int32) int { return cmp.Compare(n.table.Symbol(int(rec)), name) }
+func (n *names) find(name string) []int {
+	in, key := n.bySymbol, func(rec int) int { return cmp.Compare(n.table.Symbol(rec), name) }
 	if hex, ok := strings.CutPrefix(name, "0x"); ok {
 		if a, err := strconv.ParseUint(hex, 16, 64); err == nil {
-			in, key = n.byAddr, func(rec int32) int { return cmp.Compare(n.table.Addr(int(rec)), records.Addr(a)) }
+			in, key = n.byAddr, func(rec int) int { return cmp.Compare(n.table.Addr(rec), records.Addr(a)) }
 		}
 	}
-	from, _ := slices.BinarySearchFunc(in, 0, func(rec int32, _ int) int { return key(rec) })
+	from, _ := slices.BinarySearchFunc(in, 0, func(rec, _ int) int { return key(rec) })
 	to := from
 	for to < len(in) && key(in[to]) == 0 {
 		to++

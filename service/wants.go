@@ -41,11 +41,7 @@ func wants(list []journal.Want) []Want {
 
 // WantedBy is the records of a symbol or an address, and how many of them each client wants.
 func (s *Service) WantedBy(name string) (found []Record, who []Want, err error) {
-	var which []int
-	for _, i := range s.names.find(name) {
-		which = append(which, int(i))
-	}
-	slices.Sort(which)
+	which := slices.Sorted(slices.Values(s.names.find(name)))
 	if which == nil {
 		return nil, nil, fmt.Errorf("%q: no such symbol or address: %w", clip(name), ErrNotFound)
 	}
