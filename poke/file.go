@@ -43,8 +43,8 @@ type planFile struct {
 	src      []byte
 	file     string
 	headers  map[string]header
-	sections [numSections]section
-	paths    [cpus.NumSections]pathSection
+	sections [numSections]section[planLine]
+	paths    [cpus.NumSections]section[pathLine]
 	last     int // line
 	steps    int
 }
@@ -55,10 +55,10 @@ type header struct {
 	line  int
 }
 
-// section is a run of lines with steps.
-type section struct {
+// section is a run of lines with steps, of a plan or of the CPUs' path.
+type section[Line any] struct {
 	line  int // of its head, 0 where there is none
-	lines []planLine
+	lines []Line
 }
 
 // planLine is a step, or a loop over a batch's patches.
@@ -223,15 +223,11 @@ const alignedRecord = 0x1004
 // such header.
 func (f *planFile) oneOf(name string, names []string) (int, error) {
 	h, ok := f.headers[name]
-	if !ok {
-		return 0, nil
+	i := slices.Index(names, h.value)
+	if ok && i < 0 {
+		return 0, f.wrong(h.line, "%s %q: %v", name, h.value, notOneOf(h.value, names))
 	}
-	for i, n := range names {
-		if h.value == n {
-			return i, nil
-		}
-	}
-	return 0, f.wrong(h.line, "%s %q: %v", name, h.value, notOneOf(h.value, names))
+	return max(i, 0), nil
 }
 
 // wrong is an error about a line.
@@ -240,12 +236,6 @@ func (f *planFile) wrong(line int, format string, args ...any) *PlanError {
 }
 
 // Sections of a file about the CPUs' side: their path, a step a line.
-
-// pathSection is a section of the path as its file says it.
-type pathSection struct {
-	line  int // of its head, 0 where there is none
-	lines []pathLine
-}
 
 // pathLine is a step of a path.
 type pathLine struct {

@@ -213,7 +213,7 @@ func (p *Protocol) Path(s Shape) (cpus.Path, error) {
 
 // StatesPath tells whether a file of the user's says what CPUs do, or some of it.
 func (p *Protocol) StatesPath() bool {
-	return p.File != "" && slices.ContainsFunc(p.says.paths[:], func(s pathSection) bool { return s.line > 0 })
+	return p.File != "" && slices.ContainsFunc(p.says.paths[:], func(s section[pathLine]) bool { return s.line > 0 })
 }
 
 // Settles tells whether the protocol promises that, once it is through, no CPU
