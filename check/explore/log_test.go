@@ -294,16 +294,16 @@ func TestPromisesOfWhatNeverComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range reductions {
-		got, err := Explore(t.Context(), m, Options{Reduce: r.Reductions})
+		got, err := Explore(t.Context(), m, Options{Reduce: r})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Verdict != Unsafe || got.Violation.Property != cpus.StaleAfterCompletion {
-			t.Errorf("reduce %s: %s %v, want a call of what was replaced", r.name, got.Verdict, got.Violation)
+			t.Errorf("reduce %s: %s %v, want a call of what was replaced", r, got.Verdict, got.Violation)
 			continue
 		}
 		if _, err := Replay(m, got.Trace); err != nil {
-			t.Errorf("reduce %s: %v", r.name, err)
+			t.Errorf("reduce %s: %v", r, err)
 		}
 	}
 }
