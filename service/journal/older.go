@@ -52,7 +52,7 @@ func alone(dir string) error {
 	return nil
 }
 
-// openSQLite opens a database and its log; the head is a file that may be missing.
+// openSQLite opens a database; head is its head's file, which may be missing, and "" for a backup, which has no log.
 func openSQLite(ctx context.Context, file, head string) (_ older, err error) {
 	o := &oldDirectory{file: file}
 	if o.version, _, err = checkHeader(file); err != nil {
@@ -69,8 +69,12 @@ func openSQLite(ctx context.Context, file, head string) (_ older, err error) {
 			err = errors.Join(err, o.close())
 		}
 	}()
-	for _, end := range []string{"", "-wal"} {
-		if err := copyFile(file+end, filepath.Join(o.copied, oldName+end)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := copyFile(file, filepath.Join(o.copied, oldName)); err != nil {
+		return nil, err
+	}
+	if head != "" {
+		err := copyFile(file+"-wal", filepath.Join(o.copied, oldName+"-wal"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
