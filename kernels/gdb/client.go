@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -173,8 +174,8 @@ func (c *Client) Registers(cpu int) (Registers, error) {
 	}
 	// Registers that a server cannot tell are xx; they come behind those of the layout.
 	raw, err := hex.DecodeString(strings.ReplaceAll(answer, "x", "0"))
-	if err != nil || len(raw) < 8*len(c.layout.names) {
-		return Registers{}, fmt.Errorf("gdb server: g: %d digits: want %d registers", len(answer), len(c.layout.names))
+	if err != nil || len(raw) < 8*len(c.layout.Names) {
+		return Registers{}, fmt.Errorf("gdb server: g: %d digits: want %d registers", len(answer), len(c.layout.Names))
 	}
 	return Registers{c.layout, raw}, nil
 }
@@ -185,14 +186,14 @@ func (c *Client) SetRegisters(cpu int, r Registers) error {
 	if err := c.look(cpu); err != nil {
 		return err
 	}
-	return c.tell("G" + hex.EncodeToString(r.raw[:8*len(r.layout.names)]))
+	return c.tell("G" + hex.EncodeToString(r.raw[:8*len(r.layout.Names)]))
 }
 
 // Skip has a CPU go on behind an instruction that does nothing. Unlike Step it does not run the machine: QEMU forgets all
 // code that it has translated at every stop that is no watch's (gdb_vm_state_change, gdbstub.c, 7.2).
 func (c *Client) Skip(cpu int, r Registers, insn int) error {
 	r.raw = bytes.Clone(r.raw)
-	binary.LittleEndian.PutUint64(r.raw[8*r.layout.pc:], r.PC()+uint64(insn))
+	binary.LittleEndian.PutUint64(r.raw[8*slices.Index(r.layout.Names, r.layout.PC):], r.PC()+uint64(insn))
 	return c.SetRegisters(cpu, r)
 }
 

@@ -288,8 +288,8 @@ func TestLayouts(t *testing.T) {
 		"x86_64": {16, 7, 4, -1}, "arm64": {32, 31, 1, 30}, "riscv64": {32, 2, 11, 1},
 	} {
 		l := LayoutOf(arch)
-		r := Registers{l, make([]byte, 8*len(l.names))}
-		for i := range l.names {
+		r := Registers{l, make([]byte, 8*len(l.Names))}
+		for i := range l.Names {
 			binary.LittleEndian.PutUint64(r.raw[8*i:], uint64(i))
 		}
 		if r.PC() != uint64(want.pc) || r.SP() != uint64(want.sp) || r.Arg(1) != uint64(want.second) {
