@@ -219,16 +219,11 @@ func (r *VerdictRow) Answer() string {
 	return fmt.Sprintf("INCOMPLETE: nothing breaks in the first %s; %s", several(int(r.States), "state"), r.Cut)
 }
 
-// swarmed says what a swarm that has met nothing was about.
-func (r *VerdictRow) swarmed() string {
-	return fmt.Sprintf("%s went as deep as %s and met nothing: that proves nothing: %s",
-		several(int(r.Swarm), "search"), several(r.Depth, "step"), Command(r.Short()))
-}
-
 // CutShort says how far an incomplete search has got, and its question.
 func (r *VerdictRow) CutShort() string {
 	if r.Verdict == explore.NotFound {
-		return r.swarmed()
+		return fmt.Sprintf("%s went as deep as %s and met nothing: that proves nothing: %s",
+			several(int(r.Swarm), "search"), several(r.Depth, "step"), Command(r.Short()))
 	}
 	return fmt.Sprintf("nothing is known beyond %s and %s: %s: %s", several(r.Depth-1, "step"),
 		several(int(r.States), "state"), r.Cut, Command(r.Short()))

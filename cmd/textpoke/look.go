@@ -72,11 +72,6 @@ func (c *common) painted(line string) string {
 	return c.paint(line[:end], line[:end]) + line[end:]
 }
 
-// isFlag tells whether the command has a flag of a column's name: it says what was asked for.
-func (c *common) isFlag(column string) bool {
-	return c.flags != nil && c.flags.Lookup(strings.ReplaceAll(column, "_", "-")) != nil
-}
-
 // pick chooses the columns that stdout shows, by their numbers, and says how they look:
 // all without --columns.
 func (c *common) pick(columns []results.Column) (shown []int, looks []results.Column, err error) {
@@ -87,7 +82,8 @@ func (c *common) pick(columns []results.Column) (shown []int, looks []results.Co
 	}
 	for i, name := range names {
 		stem, rate := strings.CutSuffix(name, "_per_s")
-		looks[i].Axis = c.isFlag(stem) && (rate || !slices.Contains(names, name+"_per_s"))
+		isFlag := c.flags != nil && c.flags.Lookup(strings.ReplaceAll(stem, "_", "-")) != nil // it says what was asked for
+		looks[i].Axis = isFlag && (rate || !slices.Contains(names, name+"_per_s"))
 	}
 	if c.format == results.FormatBench && !slices.ContainsFunc(looks, results.Column.Figure) {
 		return nil, nil, errors.New("--format benchfmt: there are no figures to compare")

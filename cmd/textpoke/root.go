@@ -83,13 +83,6 @@ func newCommon(s streams) *common {
 	return c
 }
 
-// unpaged lets output be seen as it comes.
-func (c *common) unpaged() {
-	if c.pager != nil {
-		c.pager.off = true
-	}
-}
-
 // rootFor is the root, with every command, for a command line. To read all experiments takes a quarter of a start: they
 // are left out where the line is about a command that knows nothing of them.
 func rootFor(c *common, args []string) *cobra.Command {
@@ -117,10 +110,12 @@ func rootFor(c *common, args []string) *cobra.Command {
 	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if _, is := cmd.Annotations[live]; is {
-			c.unpaged()
-		} else {
+		_, seenAsItComes := cmd.Annotations[live]
+		switch {
+		case !seenAsItComes:
 			c.progress.watch(cmd.CommandPath())
+		case c.pager != nil:
+			c.pager.off = true
 		}
 		c.args, c.flags = commandLine(cmd, args), cmd.Flags()
 		if err := c.readStdin(cmd, args); err != nil {

@@ -42,12 +42,6 @@ type Limits struct {
 	Rate    service.Limit // of requests of each token; the zero value for any number
 }
 
-func (l Limits) withDefaults() Limits {
-	l.Body, l.Streams = cmp.Or(l.Body, 1<<20), cmp.Or(l.Streams, 64)
-	l.Wait, l.Write = cmp.Or(l.Wait, 30*time.Second), cmp.Or(l.Write, 5*time.Second)
-	return l
-}
-
 // Bounds of a request; the document has them too.
 const (
 	maxText     = 1000 // bytes of a pattern, a symbol, a parameter
@@ -89,7 +83,9 @@ type running struct {
 
 // New makes a Handler that is not ready yet.
 func New(cfg Config) *Handler {
-	cfg.Limits = cfg.Limits.withDefaults()
+	l := &cfg.Limits
+	l.Body, l.Streams = cmp.Or(l.Body, 1<<20), cmp.Or(l.Streams, 64)
+	l.Wait, l.Write = cmp.Or(l.Wait, 30*time.Second), cmp.Or(l.Write, 5*time.Second)
 	h := &Handler{cfg: cfg, turns: newTurns(), rates: rates{spent: map[[sha256.Size]byte]time.Time{}}}
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	h.tokens.Store(&cfg.Tokens)

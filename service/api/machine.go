@@ -10,7 +10,6 @@ import (
 
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/service"
-	"github.com/textpoke/textpoke/sim"
 )
 
 func (h *Handler) records(w http.ResponseWriter, r *http.Request) error {
@@ -117,14 +116,11 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 	out := Compare{Costs: []Cost{}}
 	for _, row := range rows {
 		out.Records = row.Patches
-		out.Costs = append(out.Costs, newCost(row))
+		out.Costs = append(out.Costs, Cost{
+			Buffer: row.Buffer.String(), Patches: row.Patches, Flushes: row.Flushes, FlushFull: row.FlushFull,
+			FlushOrder: row.FlushOrder, Rounds: row.Rounds, IPIs: row.IPIs, IPIsPerCPU: row.IPIsPerCPU,
+			BufferBytes: row.BufferBytes,
+		})
 	}
 	return send(w, http.StatusOK, out)
-}
-
-func newCost(r sim.PlanRow) Cost {
-	return Cost{
-		Buffer: r.Buffer.String(), Patches: r.Patches, Flushes: r.Flushes, FlushFull: r.FlushFull, FlushOrder: r.FlushOrder,
-		Rounds: r.Rounds, IPIs: r.IPIs, IPIsPerCPU: r.IPIsPerCPU, BufferBytes: r.BufferBytes,
-	}
 }

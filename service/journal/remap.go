@@ -100,7 +100,7 @@ func (s *Store) follow(id Identity) error {
 			return err
 		}
 	}
-	return s.remap(newRenumbering(names, id.Names), id)
+	return s.remap(&renumbering{names, numbersOf(names), numbersOf(id.Names)}, id)
 }
 
 // keepCopy keeps a backup of the directory as it was with its table: a server may have been
@@ -174,10 +174,6 @@ func (s *Store) Remapped() []Update { return s.remapped }
 type renumbering struct {
 	names    []string
 	old, now map[string][]int // numbers of a name's records, ascending
-}
-
-func newRenumbering(old, now []string) *renumbering {
-	return &renumbering{old, numbersOf(old), numbersOf(now)}
 }
 
 func numbersOf(names []string) map[string][]int {
