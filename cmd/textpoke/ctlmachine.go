@@ -79,8 +79,14 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 				if f.format == results.FormatCSV {
 					return errors.New("--format csv: events are of several kinds: want table or json")
 				}
-				return f.events(ctx, s, url.Values{"after": {strconv.FormatInt(after, 10)}, "client": {client},
-					"renew": {strconv.FormatBool(renew)}}, kinds)
+				q := url.Values{"after": {strconv.FormatInt(after, 10)}}
+				if client != "" {
+					q.Set("client", client)
+				}
+				if renew {
+					q.Set("renew", "true")
+				}
+				return f.events(ctx, s, q, kinds)
 			}
 			u, err := s.update(ctx, http.MethodGet, args[0])
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -155,7 +154,10 @@ func (t *traceFlags) follow(ctx context.Context, s *server, tell func(text []byt
 		during, cancel = context.WithTimeout(ctx, t.length)
 		defer cancel()
 	}
-	q := url.Values{"client": {t.client}, "ops": {t.ops}, "renew": {strconv.FormatBool(t.renew)}}
+	q := url.Values{"client": {t.client}, "ops": {t.ops}}
+	if t.renew {
+		q.Set("renew", "true")
+	}
 	resp, err := s.send(during, http.MethodGet, "/v1/trace?"+q.Encode(), nil)
 	if err != nil {
 		return err
