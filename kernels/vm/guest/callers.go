@@ -23,18 +23,27 @@ func called(name string) (*action, error) {
 	if err != nil {
 		return nil, err
 	}
-	some := false
+	var triggers []string
 	for i, f := range senders {
 		event := fmt.Sprint("sender", i)
 		if add(tracing+"kprobe_events", fmt.Sprintf("p:callers/%s %s\n", event, f)) != nil {
 			continue
 		}
-		some = true
-		if err := write(tracing+"events/callers/"+event+"/trigger", "stacktrace"); err != nil {
+		triggers = append(triggers, tracing+"events/callers/"+event+"/trigger")
+		if err := write(triggers[len(triggers)-1], "stacktrace"); err != nil {
 			return nil, err
 		}
 	}
-	if !some {
+	gone := func() {
+		for _, file := range triggers {
+			_ = write(file, "!stacktrace") // the next action attaches them again
+		}
+		_ = write(tracing+"kprobe_events", "")
+		if a.close != nil {
+			a.close()
+		}
+	}
+	if len(triggers) == 0 {
 		return nil, errors.New("no function that interrupts other CPUs can be probed")
 	}
 	if err := write(tracing+"buffer_size_kb", "4096"); err != nil {
@@ -51,7 +60,7 @@ func called(name string) (*action, error) {
 			return errors.Join(err, read)
 		}
 	}
-	return &action{prepare: a.prepare, on: step("enable", a.on), off: step("disable", a.off), close: a.close}, nil
+	return &action{prepare: a.prepare, on: step("enable", a.on), off: step("disable", a.off), close: gone}, nil
 }
 
 // readStacks reads the stacks that CPU 0 had, one line each, the innermost function first.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,18 +47,17 @@ func main() {
 // start does what only needs to be done once, and begins anew as a process on CPU 0 that
 // makes no threads or garbage by itself.
 func start() {
+	runtime.LockOSThread() // that the thread which is pinned is the one that goes on
+	err := pin(0)
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}} {
-		if err := syscall.Mount(m[0], m[1], m[0], 0, ""); err != nil {
-			say("fail", fmt.Sprintf("mount %s: %v", m[1], err))
-			end()
+		if wrong := syscall.Mount(m[0], m[1], m[0], 0, ""); wrong != nil {
+			err = fmt.Errorf("mount %s: %w", m[1], wrong)
 		}
 	}
-	if err := pin(0); err != nil {
-		say("fail", err.Error())
-		end()
+	if err == nil {
+		err = syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
 	}
-	err := syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
-	say("fail", fmt.Sprintf("exec /init: %v", err))
+	say("fail", "start: "+err.Error())
 	end()
 }
 
@@ -68,6 +68,9 @@ func work() error {
 		return err
 	}
 	say("boot", field("/proc/sys/kernel/osrelease"), field("/sys/devices/system/cpu/online"))
+	if on := allowed("/proc/self/status"); on != "0" {
+		return fmt.Errorf("the guest may use CPUs %s, want 0 alone: counts would be other CPUs'", on)
+	}
 	if j.wait {
 		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 			return fmt.Errorf("wait for the debugger: %w", err)
@@ -156,6 +159,14 @@ func pin(cpu int) error {
 		return fmt.Errorf("pin to CPU %d: %w", cpu, e)
 	}
 	return nil
+}
+
+// allowed are the CPUs that a thread may use, of its file status (proc_pid_status(5)).
+func allowed(status string) string {
+	b, _ := os.ReadFile(status)
+	_, after, _ := strings.Cut(string(b), "\nCpus_allowed_list:")
+	list, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(list)
 }
 
 // another starts a process of the guest that does something else. It has this one's files: without any, it would open
