@@ -22,7 +22,6 @@ type Total struct {
 	Row     Row
 	Entries int   // that are counted there
 	Rounds  int   // interrupts
-	Flushes int   // of them, for pages whose protection changes
 	Within  Range // in which the rounds lie
 }
 
@@ -40,9 +39,6 @@ func (k *Kernel) Totals(n int, entry func(i int) *Entry) []Total {
 			t.Entries++
 			t.Rounds += e.Rounds()
 			t.Within.Add(e)
-			if e.Cause == cpus.PageAttributes {
-				t.Flushes += e.Rounds()
-			}
 		}
 	}
 	return totals

@@ -106,10 +106,11 @@ func (r *Replay) flush(n int, source string) {
 
 const seenMore = 2
 
-// flushOrMore is a flush with an unknown number of large pages that are split, too.
+// flushOrMore is a flush with an unknown number of large pages that are split, too: as many again were seen.
 func (r *Replay) flushOrMore(n int, source string) {
-	r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: n, RoundsPerPoke: r.mech(image.PageFlushes),
-		OrMore: true, Basis: Assumed, Source: source})
+	each := r.mech(image.PageFlushes)
+	r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: n, RoundsPerPoke: each, More: n * each, OrMore: true,
+		Basis: Assumed, Source: source})
 }
 
 // entries lets the calls in the common entries go to a function (update_ftrace_func).

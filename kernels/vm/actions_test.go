@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
 // TestActions: what can be measured is what the guest knows, but for what goes on beside others.
@@ -50,29 +52,29 @@ func TestKeyFiles(t *testing.T) {
 	}
 }
 
-// TestWhy: what was predicted as the least may be more, and nothing else may.
+// TestWhy: what lies within the range that was predicted is no error, and nothing else is none.
 func TestWhy(t *testing.T) {
 	for _, c := range []struct {
-		action           string
-		quietest         float64
-		predicted, flush int
-		want             string
+		action      string
+		quietest    float64
+		predicted   int
+		fewer, more int // the ends of the range, from what is predicted
+		want        string
 	}{
-		{"instance", 47, 47, 5, ""}, {"instance", 49, 47, 5, Pages}, {"instance", 53, 47, 5, Unknown},
-		{"fentry", 17, 10, 0, Unknown}, {"fentry", 12, 11, 2, Pages},
-		{"fentry", 10, 11, 2, Shared}, {"fentry", 9, 11, 2, Unknown},
-		{"module-load:dummy.ko", 9, 6, 3, Pages}, {"module-load:dummy.ko", 18, 6, 3, Unknown},
-		{"module-load:dummy.ko", 18, 6, 0, Unknown},
+		{"instance", 47, 47, 0, 5, ""}, {"instance", 49, 47, 0, 5, Bounds}, {"instance", 53, 47, 0, 5, Unknown},
+		{"fentry", 17, 10, 0, 0, Unknown}, {"fentry", 12, 11, 1, 2, Bounds},
+		{"fentry", 10, 11, 0, 2, Shared}, {"fentry", 10, 11, 1, 2, Bounds}, {"fentry", 9, 11, 1, 2, Unknown},
+		{"module-load:dummy.ko", 9, 6, 0, 3, Bounds}, {"module-load:dummy.ko", 18, 6, 0, 3, Unknown},
 	} {
-		s := Summary{Action: c.action, Quietest: c.quietest, Least: int(c.quietest), Most: 60, Receivers: 3,
-			Predicted: c.predicted, Flushes: c.flush, Compared: true}
+		s := Summary{Action: c.action, Quietest: c.quietest, Least: int(c.quietest), Most: 60, Receivers: 3, Compared: true,
+			Predicted: Prediction{c.predicted, ledger.Range{Least: c.predicted - c.fewer, Most: c.predicted + c.more}}}
 		if got := s.Why(); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
 	// 34 are predicted and 41 to 44 counted, on a busy machine: the least is 7 beyond.
 	for idle, want := range map[float64]string{7: Background, 6: Unknown} {
-		s := Summary{Quietest: 42, Least: 41, Most: 55, Receivers: 2, Predicted: 34, Idle: idle, Compared: true}
+		s := Summary{Quietest: 42, Least: 41, Most: 55, Receivers: 2, Predicted: exactly(34), Idle: idle, Compared: true}
 		if got := s.Why(); got != want {
 			t.Errorf("idle %g: %q, want %q", idle, got, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
 // Switched is one direction of one action.
@@ -13,8 +15,8 @@ type Switched struct{ Action, Direction string }
 
 // Prediction is what a receiver should take in a row.
 type Prediction struct {
-	Rounds  int
-	Flushes int // of them, for pages whose protection changes: so many or more
+	Rounds int
+	Within ledger.Range // in which they lie, or were seen to
 }
 
 // Predictions are the predicted interrupts of receivers, by row. A row without a prediction is
@@ -24,7 +26,7 @@ type Predictions map[Switched]map[string]Prediction
 // Why a difference is there.
 const (
 	Background = "background"          // no more than while nothing is switched
-	Pages      = "flushes of pages"    // more than the least: which pages are split or freed together, no image tells
+	Bounds     = "within the range"    // of the prediction: how often pages are flushed and CPUs woken, no image tells
 	Shared     = "shared an interrupt" // two calls that one interrupt carried: one fewer than predicted
 	Unknown    = "not explained"
 )
@@ -48,10 +50,10 @@ func (m *Measurement) Compare(p Predictions) []Summary {
 			})
 			switch {
 			case i >= 0:
-				all[i].Predicted, all[i].Flushes, all[i].Compared = n.Rounds, n.Flushes, true
+				all[i].Predicted, all[i].Compared = n, true
 			case n.Rounds != 0, silent && at == 0: // nothing was counted; where nothing should be, one row says so
 				all = append(all, Summary{Arch: m.Arch, Release: m.Release, Action: k.Action, Direction: k.Direction, Row: row,
-					Receivers: len(m.CPUs) - 1, Isolated: -1, CPU: 1, Predicted: n.Rounds, Flushes: n.Flushes, Compared: true})
+					Receivers: len(m.CPUs) - 1, Isolated: -1, CPU: 1, Predicted: n, Compared: true})
 			}
 		}
 	}
@@ -59,19 +61,20 @@ func (m *Measurement) Compare(p Predictions) []Summary {
 }
 
 // Difference is what the quietest receiver takes beyond the prediction.
-func (s *Summary) Difference() float64 { return s.Quietest - float64(s.Predicted) }
+func (s *Summary) Difference() float64 { return s.Quietest - float64(s.Predicted.Rounds) }
 
 // Why says why it differs; "" where it does not. Only what is Unknown speaks against the
 // prediction. Background only adds: of some readings the least is the cleanest, on a busy machine too.
 func (s *Summary) Why() string {
+	p := s.Predicted
 	switch d := s.Difference(); {
 	case !s.Compared || d == 0:
 		return ""
-	case d > 0 && float64(s.Least-s.Predicted) <= s.Idle:
+	case d > 0 && float64(s.Least-p.Rounds) <= s.Idle:
 		return Background
-	case d > 0 && d <= float64(s.Flushes):
-		return Pages
-	case d < 0 && d >= -1 && s.Most >= s.Predicted:
+	case s.Quietest >= float64(p.Within.Least) && s.Quietest <= float64(p.Within.Most):
+		return Bounds
+	case d < 0 && d >= -1 && s.Most >= p.Rounds:
 		return Shared
 	}
 	return Unknown
@@ -89,7 +92,7 @@ func Verdict(all []Summary) (exact, explained int, wrong []string) {
 			explained++
 		default:
 			wrong = append(wrong, fmt.Sprintf("%s %s, row %s: predicted %d, the quietest receiver took %g", s.Action,
-				s.Direction, s.Row, s.Predicted, s.Quietest))
+				s.Direction, s.Row, s.Predicted.Rounds, s.Quietest))
 		}
 	}
 	return exact, explained, wrong

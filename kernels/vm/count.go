@@ -75,7 +75,7 @@ var Columns = results.Declare[*Count](declared, "rows", nil)
 
 // ComparedColumns are what a comparison adds, on the counts of each row's quietest receiver.
 var ComparedColumns = results.Declare(declared, "compared", map[string]func(*Compared) any{
-	"difference": func(c *Compared) any { return c.Interrupts - c.Of.Predicted },
+	"difference": func(c *Compared) any { return c.Interrupts - c.Of.Predicted.Rounds },
 })
 
 // Compared is a count with the summary of its row, where it is of the quietest receiver and
@@ -119,10 +119,9 @@ type Summary struct {
 	Idle float64
 	// CPU is the quietest receiver, the first of several.
 	CPU int
-	// Predicted is what a receiver should take, where it is Compared; of that, Flushes at
-	// the least are for pages.
-	Predicted, Flushes int
-	Compared           bool
+	// Predicted is what a receiver should take, where it is Compared.
+	Predicted Prediction
+	Compared  bool
 }
 
 // Summaries are those of all actions and directions without the control, of rows in which

@@ -27,7 +27,7 @@ func Pairs(before, after []Summary, forecast Predictions) (pairs []*Pair) {
 		p := &Pair{Before: b, After: after[i]}
 		if n, known := forecast[Switched{b.Action, b.Direction}][b.Row]; known {
 			f := after[i]
-			f.Predicted, f.Flushes = n.Rounds, n.Flushes
+			f.Predicted = n
 			p.Forecast = &f
 		}
 		pairs = append(pairs, p)
@@ -51,7 +51,7 @@ var PairColumns = results.Declare(declared, "pair", map[string]func(*Pair) any{
 		if p.Forecast == nil {
 			return results.Empty
 		}
-		return p.Forecast.Predicted
+		return p.Forecast.Predicted.Rounds
 	},
 	"why": func(p *Pair) any { all := p.Judged(); return results.OrEmpty(all[len(all)-1].Why()) },
 })

@@ -70,7 +70,7 @@ func modelled(k *ledger.Kernel, lines []ledger.Line) map[string]Prediction {
 	rows := map[string]Prediction{}
 	for _, t := range k.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
 		if t.Row.Modelled {
-			rows[t.Row.Name] = Prediction{t.Rounds, t.Flushes}
+			rows[t.Row.Name] = Prediction{t.Rounds, t.Within}
 		}
 	}
 	return rows

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -287,6 +288,9 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// exactly is a prediction without a range.
+func exactly(n int) Prediction { return Prediction{n, ledger.Range{Least: n, Most: n}} }
+
 // TestSummaries: the quietest receiver is that of the smallest median, the patcher is
 // none, and rows without anything in them are left out.
 func TestSummaries(t *testing.T) {
@@ -307,9 +311,9 @@ func TestSummaries(t *testing.T) {
 		t.Error(d)
 	}
 	p := Predictions{
-		{"x", Enable}:  {"CAL": {Rounds: 18}, "RES": {}, "TLB": {Rounds: 4}},
+		{"x", Enable}:  {"CAL": exactly(18), "RES": {}, "TLB": exactly(4)},
 		{"x", Disable}: {"CAL": {}},
-		{"y", Enable}:  {"CAL": {Rounds: 7}},
+		{"y", Enable}:  {"CAL": exactly(7)},
 	}
 	compared := m.Compare(p)
 	var lines []string
