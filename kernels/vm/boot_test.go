@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"cmp"
 	"encoding/csv"
 	"os"
 	"os/exec"
@@ -160,10 +161,7 @@ func TestStress(t *testing.T) {
 	if !*long || kernel == "" || file == "" || strings.Contains(file, ",") {
 		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with the module of TEXTPOKE_MODULES, with -long")
 	}
-	times := os.Getenv("TEXTPOKE_TOGGLES")
-	if times == "" {
-		times = "200"
-	}
+	times := cmp.Or(os.Getenv("TEXTPOKE_TOGGLES"), "200")
 	roles, err := ParseCPUs("3")
 	if err != nil {
 		t.Fatal(err)
@@ -191,5 +189,33 @@ func TestStress(t *testing.T) {
 		if strings.Contains(w.Text, "debug_locks:") && !regexp.MustCompile(`debug_locks: +1`).MatchString(w.Text) {
 			t.Error("lockdep was switched off")
 		}
+	}
+}
+
+// TestUprobes boots the kernel that TEXTPOKE_KERNEL names, has probes on 20 sites come and go 200 times (or as often as
+// TEXTPOKE_TOGGLES says) while two threads each of two processes execute the sites, and sees every site executed every time and the kernel warn of nothing. The
+// call of a site whose probe comes again is the call that it had (findings/trampoline): a kernel without that patch fails.
+func TestUprobes(t *testing.T) {
+	kernel := os.Getenv("TEXTPOKE_KERNEL")
+	if !*long || kernel == "" {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long")
+	}
+	toggles := cmp.Or(os.Getenv("TEXTPOKE_TOGGLES"), "200")
+	roles, err := ParseCPUs("3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := scripting(t, Config{Image: kernel, CPUs: roles, Actions: []string{"kept-call", "probes:" + toggles + ":20"},
+		Progress: func(s string) { t.Log(s) }}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range m.Watched {
+		if t.Log(w.Text); w.Code != 0 {
+			t.Errorf("%d: the kernel warns, or the call is another one", w.Code)
+		}
+	}
+	if len(m.Watched) != 2 || len(m.Skips) > 0 {
+		t.Errorf("%d told, skipped %v", len(m.Watched), m.Skips)
 	}
 }

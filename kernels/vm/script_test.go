@@ -12,15 +12,18 @@ import (
 	"testing"
 )
 
-// scriptSource lets the guest carry scripts out, and stress.
+// The guest carries scripts out, and stress, by scriptSource; it executes sites that probes are set on by sitesSource.
 //
 //go:embed guest/script_test.go
 var scriptSource []byte
 
+//go:embed guest/sites_test.go
+var sitesSource []byte
+
 // scripting boots a machine whose guest carries scripts out, and that has files of the host at the paths of files.
 func scripting(t *testing.T, c Config, files map[string]string) (*Measurement, error) {
 	t.Helper()
-	c.Repetitions, c.more.source = 1, map[string][]byte{"script.go": scriptSource}
+	c.Repetitions, c.more.source = 1, map[string][]byte{"script.go": scriptSource, "sites.go": sitesSource}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		c.more.files = append(c.more.files, hostEntries(t, path, files[path])...)
 	}
