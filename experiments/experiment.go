@@ -27,10 +27,6 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// MinRepeats is the least number of measurements that bounds a median with 95 %
-// confidence: 2 x (1/2)^6 is below 5 %.
-const MinRepeats = 6
-
 // ErrLimits is beside an answer whose rows are all there, though the limits that the
 // Config sets left some of them open.
 var ErrLimits = errors.New("limits left rows open")

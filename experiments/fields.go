@@ -18,6 +18,7 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -90,12 +91,12 @@ func Sets[C any](a *axis.Axis[C], text string) (out []axis.Set[C], err error) {
 // Repeats is the field repeats: as many measurements as bound a median with 95 %
 // confidence, or more.
 func Repeats(to *int, preset int, doc string) *choice.Field {
-	k := choice.Whole(MinRepeats, 1_000_000)
+	k := choice.Whole(fit.MinMedian, 1_000_000)
 	parse := k.Parse
 	k.Parse = func(s string) (int, error) {
 		n, err := parse(s)
 		if err != nil {
-			err = fmt.Errorf("want %d or more: fewer measurements bound no median with 95 %% confidence", MinRepeats)
+			err = fmt.Errorf("want %d or more: fewer measurements bound no median with 95 %% confidence", fit.MinMedian)
 		}
 		return n, err
 	}

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -44,8 +45,8 @@ func (c *Config) from() string { return cmp.Or(c.Published, published.CallCosts.
 // row is one of the published ones, three ways.
 type row struct {
 	published.CallCost
-	Source     string // of the published rows
-	counts     counts
+	Source string // of the published rows
+	*call.Call
 	live       *fit.Estimate // of one call, in ns; nil with NoTime
 	PerCall    float64       // published total over published calls
 	Overhead   float64       // that without the kernel's untraced call
@@ -53,9 +54,6 @@ type row struct {
 	held       bool
 	Prediction fit.Estimate // of the overhead
 }
-
-// counts are what one call takes.
-type counts struct{ loads, walked, called int64 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
@@ -77,22 +75,23 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 			s.Log.Warn(slip.String())
 		}
 	}
-	if a.m1, err = published.M1Calls.Read(""); err != nil {
-		return nil, err
-	}
-	_, others, err := newCell(published.WithCallOps, 2, 100)
+	m1, err := published.M1Calls.Read("")
 	if err != nil {
 		return nil, err
 	}
-	a.WithOthers = others.walked
-	all, cells, err := c.prepare(costs)
+	others, err := attached(published.WithCallOps, 2, 100)
+	if err != nil {
+		return nil, err
+	}
+	a.WithOthers = others.Counts.Walked
+	all, err := c.prepare(costs)
 	if err != nil {
 		return nil, err
 	}
 	s.Asked = len(all)
 	a.Paths = c.predict(all)
 	if !c.NoTime {
-		err = c.time(ctx, all, cells)
+		err = c.time(ctx, all)
 	}
 	if err == nil {
 		err = experiments.Each(ctx, s, all, func(r *row) (*row, error) { return r, nil })
@@ -100,57 +99,29 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if c.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
 		s.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", c.Published, len(a.Slips), a.Slips[0])
 	}
-	return a, errors.Join(err, experiments.Beside(s, "fits", a.lines()))
+	return a, errors.Join(err, experiments.Beside(s, "fits", a.lines()), experiments.Beside(s, "m1", m1),
+		experiments.Beside(s, "shapes", c.machines()))
 }
 
-// The function that is called, and the one that unrelated tracers trace.
-const (
-	mine      records.Addr = 0xffffffff81000010
-	elsewhere records.Addr = 0xffffffff81000050
-)
-
-// cell is a way with tracers attached, ready to be called.
-type cell struct {
-	way *dispatch.Way
-	ctx *dispatch.Task
-}
-
-// wayOf is the way of a kernel. The tracers are those of the sample module, which no
+// ways are those of kernels. The tracers are those of the sample module, which no
 // global function may lead to: without call_ops all calls go over the list.
-func wayOf(kernel string) (dispatch.Kind, error) {
-	if kernel == published.WithCallOps {
-		return dispatch.Parse("call-ops")
+var ways = map[string]string{published.WithoutCallOps: "list", published.WithCallOps: "call-ops"}
+
+// attached is a call of a function with so many tracers, beside those of another one.
+func attached(kernel string, relevant, irrelevant int) (*call.Call, error) {
+	kind, err := dispatch.Parse(ways[kernel])
+	if err != nil {
+		return nil, err
 	}
-	return dispatch.Parse("list")
+	own := make([]*tracers.Ops, relevant)
+	for i := range own {
+		own[i] = call.Callback()
+	}
+	return call.New(kind.New, irrelevant, own...)
 }
 
-// newCell attaches tracers and counts one call.
-func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
-	kind, err := wayOf(kernel)
-	if err != nil {
-		return nil, counts{}, err
-	}
-	way, err := kind.New(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}})
-	if err != nil {
-		return nil, counts{}, err
-	}
-	c := &cell{way: way, ctx: &dispatch.Task{}}
-	if err := kind.Sample(c.way, 0, relevant, 1, irrelevant); err != nil {
-		return nil, counts{}, err
-	}
-	var n dispatch.Counts
-	c.ctx.Count(&n)
-	c.way.Call(0, c.ctx)
-	c.ctx.Count(nil)
-	if c.ctx.Hits != uint64(relevant) {
-		return nil, counts{}, fmt.Errorf("%s, %d relevant and %d irrelevant tracers: a call calls %d", kernel, relevant,
-			irrelevant, c.ctx.Hits)
-	}
-	return c, counts{n.Loads, n.Walked, n.Called}, nil
-}
-
-// prepare makes a cell for each published row, and counts.
-func (c *Config) prepare(costs []published.CallCost) (rows []*row, cells []*cell, err error) {
+// prepare attaches the tracers of each published row, and counts.
+func (c *Config) prepare(costs []published.CallCost) (rows []*row, err error) {
 	for _, cost := range costs {
 		base, _ := published.Untraced(costs, cost.Kernel)
 		row := &row{CallCost: cost, Source: cmp.Or(c.Published, published.CallCosts.Source), PerCall: perCall(cost)}
@@ -158,14 +129,12 @@ func (c *Config) prepare(costs []published.CallCost) (rows []*row, cells []*cell
 		if cost.Calls == base.Calls { // one division is rounded less
 			row.Overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
 		}
-		cell, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %w", c.from(), cost.Line, err)
+		if row.Call, err = attached(cost.Kernel, cost.Relevant, cost.Irrelevant); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", c.from(), cost.Line, err)
 		}
-		row.counts = n
-		rows, cells = append(rows, row), append(cells, cell)
+		rows = append(rows, row)
 	}
-	return rows, cells, nil
+	return rows, nil
 }
 
 // perCall is what a call takes by the row's total, not truncated.
@@ -179,24 +148,14 @@ const (
 	chunk = 128
 )
 
-// time times all cells in turns.
-func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
-	each, err := clock.Turns(ctx, c.Repeats, len(cells), func(i int) float64 {
-		return clock.Once(leastRepeat, chunk, func() {
-			for range chunk {
-				cells[i].way.Call(0, cells[i].ctx)
-			}
-		})
+// time times all rows in turns.
+func (c *Config) time(ctx context.Context, rows []*row) error {
+	var task dispatch.Task
+	times, err := clock.Turns(ctx, c.Repeats, len(rows), func(i int) float64 {
+		return clock.Once(leastRepeat, chunk, func() { rows[i].Repeat(chunk, &task) })
 	})
-	if err != nil {
-		return err
+	for i := range times {
+		rows[i].live = &times[i].Estimate
 	}
-	for i, row := range rows {
-		m, err := fit.Median(each[i])
-		if err != nil {
-			return err
-		}
-		row.live = &m
-	}
-	return nil
+	return err
 }

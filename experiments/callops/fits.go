@@ -20,7 +20,6 @@ type path struct {
 	x         func(published.CallCost) int // what varies
 	Line      *fit.Line                    // nil: too few rows are left
 	Why       string                       // it is nil
-	fitted    []*row
 }
 
 // OffPercent is how far rows are off the line, of its value.
@@ -29,8 +28,6 @@ func (p *path) OffPercent() float64 { return 100 * p.Line.ResidualSD }
 // paths are the ways that a call of a traced function goes. All overheads are taken
 // to be off by the same share of themselves.
 func newPaths() []*path {
-	irrelevant := func(c published.CallCost) int { return c.Irrelevant }
-	relevant := func(c published.CallCost) int { return c.Relevant }
 	return []*path{
 		{Name: "literal", Doc: "one tracer, named at the site; against tracers of another function", x: irrelevant,
 			of: func(c published.CallCost) bool {
@@ -56,32 +53,39 @@ func newPaths() []*path {
 func (c *Config) predict(rows []*row) []*path {
 	paths := newPaths()
 	for _, p := range paths {
-		var mine []*row
-		var x, y []float64
-		for _, row := range rows {
-			if row.path == nil && p.of(row.CallCost) {
-				row.path, row.held = p, slices.Contains(c.Hold, p.x(row.CallCost))
-				mine, x, y = append(mine, row), append(x, float64(p.x(row.CallCost))), append(y, row.Overhead)
-			}
+		mine := experiments.Where(rows, func(r *row) bool { return r.path == nil && p.of(r.CallCost) })
+		for _, row := range mine {
+			row.path, row.held = p, slices.Contains(c.Hold, p.x(row.CallCost))
 		}
-		var fx, fy []float64
-		for i, row := range mine {
-			if !row.held {
-				fx, fy, p.fitted = append(fx, x[i]), append(fy, y[i]), append(p.fitted, row)
-			}
-		}
-		line, err := fit.Fit(fx, fy, fit.Relative(fy))
-		if err != nil {
+		known := experiments.Where(mine, func(r *row) bool { return !r.held })
+		var err error
+		if p.Line, err = through(known, p.x, overhead, true); err != nil {
 			p.Why = err.Error()
 			continue
 		}
-		p.Line = line
-		for i, row := range mine {
-			at := line.At(x[i])
-			row.Prediction = line.Predict(x[i], 1/(at*at))
+		for _, row := range mine {
+			x := float64(p.x(row.CallCost))
+			at := p.Line.At(x)
+			row.Prediction = p.Line.Predict(x, 1/(at*at))
 		}
 	}
 	return paths
+}
+
+func irrelevant(c published.CallCost) int { return c.Irrelevant }
+func relevant(c published.CallCost) int   { return c.Relevant }
+func overhead(r *row) float64             { return r.Overhead }
+
+// through is the line through times of rows; relative says that they are off by the same share of themselves.
+func through(rows []*row, x func(published.CallCost) int, y func(*row) float64, relative bool) (*fit.Line, error) {
+	var xs, ys, weights []float64
+	for _, r := range rows {
+		xs, ys = append(xs, float64(x(r.CallCost))), append(ys, y(r))
+	}
+	if relative {
+		weights = fit.Relative(ys)
+	}
+	return fit.Fit(xs, ys, weights)
 }
 
 // named is a line and its name.
@@ -105,17 +109,17 @@ const constant = 0.10
 // judgeConstant puts the mail's claim (a) to the table: with a single tracer the
 // overhead does not grow with the tracers of others. All rows are in this fit.
 func judgeConstant(rows []*row) *judged {
-	var x, y []float64
-	for _, r := range rows {
-		if r.Kernel == published.WithCallOps && r.Block == published.Irrelevant1 {
-			x, y = append(x, float64(r.Irrelevant)), append(y, r.Overhead)
-		}
-	}
-	l, err := fit.Fit(x, y, nil)
+	of := experiments.Where(rows, func(r *row) bool {
+		return r.Kernel == published.WithCallOps && r.Block == published.Irrelevant1
+	})
+	l, err := through(of, irrelevant, overhead, false)
 	if err != nil || l.Intercept.Value <= 0 {
 		return nil
 	}
-	most := slices.Max(x)
+	most := 0.0
+	for _, r := range of {
+		most = max(most, float64(r.Irrelevant))
+	}
 	limit := constant * l.Intercept.Value / most
 	slope := fit.Mean{Value: l.Slope.Value, SE: l.Slope.SE, DF: float64(l.N - 2)}
 	return &judged{
@@ -166,7 +170,6 @@ type answer struct {
 	Slips      []published.Slip
 	Paths      []*path
 	WithOthers int64 // entries that a call of two tracers walks with 100 of others
-	m1         []published.CallTime
 }
 
 // M1Source is where the figures of the Apple M1 are from.
@@ -174,28 +177,6 @@ func (a *answer) M1Source() string { return published.M1Calls.Source }
 
 // Constant is the claim that with a literal an unrelated tracer adds nothing; nil where the rows make no line.
 func (a *answer) Constant() *judged { return judgeConstant(a.Rows) }
-
-// judgedSlip is what the lines make of an integer that does not follow.
-type judgedSlip struct {
-	published.Slip
-	Prediction          fit.Estimate
-	StatedIn, DerivedIn string
-}
-
-// Judged is nil where no line says anything of it.
-func (a *answer) Judged(s published.Slip) *judgedSlip {
-	r := experiments.First(a.Rows, func(r *row) bool { return r.held && r.path != nil && r.path.Line != nil && r.Line == s.Line })
-	if r == nil || s.Column != "overhead_ns" {
-		return nil
-	}
-	in := func(v float64) string {
-		if r.Prediction.Holds(v) {
-			return "inside"
-		}
-		return "outside"
-	}
-	return &judgedSlip{Slip: s, Prediction: r.Prediction, StatedIn: in(s.Stated.Float()), DerivedIn: in(r.Overhead)}
-}
 
 // lines are all lines: through published rows, and through this machine's times.
 func (a *answer) lines() (out []named) {
@@ -213,18 +194,6 @@ func (a *answer) lines() (out []named) {
 	return out
 }
 
-// line is the path of a name, if it has a line.
-func (a *answer) line(name string) *path {
-	return experiments.First(a.Paths, func(p *path) bool { return p.Name == name && p.Line != nil })
-}
-
-// find is a row of the matrix; nil if there is none.
-func (a *answer) find(kernel, block string, relevant, irrelevant int) *row {
-	return experiments.First(a.Rows, func(r *row) bool {
-		return r.Kernel == kernel && r.Block == block && r.Relevant == relevant && r.Irrelevant == irrelevant
-	})
-}
-
 // Claims are those of the mail that can be put to the table; the first is that a literal adds nothing.
 func (a *answer) Claims() []*judged {
 	all := []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)}
@@ -234,70 +203,24 @@ func (a *answer) Claims() []*judged {
 // liveLine is the line through this machine's times of one kernel against tracers
 // of another function; nil if it was not timed.
 func (a *answer) liveLine(kernel string, relative bool) *fit.Line {
-	var x, y []float64
-	for _, r := range a.Rows {
-		if r.live != nil && r.Kernel == kernel && r.Block == published.Irrelevant1 {
-			x, y = append(x, float64(r.Irrelevant)), append(y, r.live.Value)
-		}
-	}
-	var weights []float64
-	if relative {
-		weights = fit.Relative(y)
-	}
-	l, err := fit.Fit(x, y, weights)
+	timed := experiments.Where(a.Rows, func(r *row) bool {
+		return r.live != nil && r.Kernel == kernel && r.Block == published.Irrelevant1
+	})
+	l, err := through(timed, irrelevant, func(r *row) float64 { return r.live.Value }, relative)
 	if err != nil {
 		return nil
 	}
 	return l
 }
 
-// shape is what a machine's times are like: overheads of one tracer, and what more
-// of them add.
-type shape struct {
-	Machine            string
-	List, Literal      float64 // one tracer, in ns
-	Unrelated, Related float64 // another one over the list adds, in ns
-	Beside             float64 // an unrelated one with a literal adds
-}
+// machine is one whose times have a shape: what more tracers add to the overhead of one.
+type machine struct{ Machine, From string }
 
-// OfList is a time over that of one tracer over the list.
-func (s shape) OfList(ns float64) float64 { return ns / s.List }
-
-// Hundred is how many times larger a hundred unrelated tracers make the overhead.
-func (s shape) Hundred() float64 { return 1 + 100*s.Unrelated/s.List }
-
-// Shapes are the shapes of the published table, of the M1 and of this machine.
-func (a *answer) Shapes() (out []shape) {
-	list := a.find(published.WithoutCallOps, published.Irrelevant1, 1, 0)
-	literal := a.find(published.WithCallOps, published.Irrelevant1, 1, 0)
-	if skip, call, flat := a.line("skip"), a.line("call"), a.line("literal"); skip != nil && call != nil && flat != nil &&
-		list != nil && literal != nil {
-		machine := "the published table"
-		if a.Config.Published == "" {
-			machine = "RISC-V on QEMU"
-		}
-		out = append(out, shape{machine, list.Overhead, literal.Overhead, skip.Line.Slope.Value, call.Line.Slope.Value,
-			flat.Line.Slope.Value})
+// machines are those of the published table, of the M1 and this one.
+func (c *Config) machines() []machine {
+	table := "the published table"
+	if c.Published == "" {
+		table = "RISC-V on QEMU"
 	}
-	m1 := func(kernel string, relevant, irrelevant int) float64 {
-		for _, t := range a.m1 {
-			if t.Kernel == kernel && t.Relevant == relevant && t.Irrelevant == irrelevant {
-				return t.OverheadNS
-			}
-		}
-		return 0
-	}
-	one, own := m1(published.WithoutCallOps, 1, 0), m1(published.WithCallOps, 1, 0)
-	out = append(out, shape{"Apple M1", one, own,
-		(m1(published.WithoutCallOps, 1, 100) - one) / 100, (m1(published.WithoutCallOps, 100,
-			0) - one) / 99, (m1(published.WithCallOps, 1, 100) - own) / 100})
-	untraced := a.find(published.WithoutCallOps, published.Irrelevant0, 0, 0)
-	many := a.find(published.WithoutCallOps, published.RelevantBlock, 100, 0)
-	l, flat := a.liveLine(published.WithoutCallOps, true), a.liveLine(published.WithCallOps, false)
-	if l != nil && flat != nil && untraced != nil && list != nil && literal != nil && many != nil {
-		base := untraced.live.Value
-		out = append(out, shape{"this machine", list.live.Value - base, literal.live.Value - base, l.Slope.Value,
-			(many.live.Value - list.live.Value) / 99, flat.Slope.Value})
-	}
-	return out
+	return []machine{{table, "table"}, {"Apple M1", "m1"}, {"this machine", "live"}}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/internal/sheet"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
@@ -40,12 +40,12 @@ type row struct {
 	*design
 	Users      users
 	Irrelevant int
-	Cost       dispatch.Counts
-	functions  int
-	Last       bool          // number of irrelevant tracers
-	Time       *fit.Estimate // nil with NoTime
-	repeats    int
-	verdict    explore.Verdict // "" where it cannot be asked
+	*call.Call
+	functions int
+	Last      bool          // number of irrelevant tracers
+	Time      *fit.Estimate // nil with NoTime
+	repeats   int
+	verdict   explore.Verdict // "" where it cannot be asked
 }
 
 // AllocationsFor are those of one more function.
@@ -72,54 +72,31 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	return s, err
 }
 
-// The addresses of the called function, and of one that is not called.
-const (
-	called    records.Addr = 0xffffffff81001000
-	elsewhere records.Addr = 0xffffffff81002000
-)
-
 // measure attaches, counts one call, and times many.
 func (c *Config) measure(ctx context.Context, row *row) error {
-	kind, err := row.kind()
+	kind, err := dispatch.Parse(row.Way)
 	if err != nil {
 		return err
 	}
-	w, err := kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
-	if err != nil {
-		return err
+	own := []*tracers.Ops{call.Callback(), call.Callback()}
+	if row.Direct { // out of branch range
+		own[0].Func, own[0].Direct = nil, tracers.CountHits
 	}
-	var ops []*tracers.Ops
-	if row.Users != callback {
-		o := tracers.NewOps("first", tracers.CountHits, 0, 0)
-		if row.Direct {
-			o.Func, o.Direct = nil, tracers.CountHits
-		}
-		ops = append(ops, o)
+	switch row.Users {
+	case callback:
+		own = own[1:]
+	case direct:
+		own = own[:1]
 	}
-	if row.Users != direct {
-		ops = append(ops, tracers.NewOps("callback", tracers.CountHits, 0, 0))
+	if row.Call, err = call.New(kind.New, row.Irrelevant, own...); err != nil {
+		return fmt.Errorf("%s: %w", row.Name, err)
 	}
-	for range row.Irrelevant {
-		ops = append(ops, tracers.NewOps("irrelevant", tracers.CountHits, 0, 1))
-	}
-	for _, o := range ops {
-		if err := w.Attach(o); err != nil {
-			return fmt.Errorf("%s: %w", row.Name, err)
-		}
-	}
-	task := &dispatch.Task{}
-	task.Count(&row.Cost)
-	w.Call(0, task)
-	task.Count(nil)
 	if c.NoTime {
 		return ctx.Err()
 	}
 	row.repeats = c.Repeats
-	row.Time, err = clock.Time(ctx, c.Repeats, callsAtOnce, func() {
-		for range callsAtOnce {
-			w.Call(0, task)
-		}
-	})
+	var task dispatch.Task
+	row.Time, err = clock.Time(ctx, c.Repeats, callsAtOnce, func() { row.Repeat(callsAtOnce, &task) })
 	return err
 }
 
@@ -223,11 +200,4 @@ func (d *design) allocations(n int) (out int) {
 		out++
 	}
 	return out
-}
-
-// kind is its way, with trampolines out of branch range.
-func (d *design) kind() (dispatch.Kind, error) {
-	k, err := dispatch.Parse(d.Way)
-	k.Direct = d.Direct
-	return k, err
 }

@@ -32,48 +32,32 @@ func rungs() (out []int) {
 	return out
 }
 
-// group is the rows of all combinations with the same program and threads.
-type group struct {
-	exit    bool
-	threads int
-	by      map[int]*row
-}
+// group is the rows of all combinations with the same program and threads, as they were prepared.
+type group []*row
 
-// groups are the groups that are complete, in the order of the rows.
-func groups(rows []*row) (out []*group) {
-	for _, r := range rows {
-		i := slices.IndexFunc(out, func(g *group) bool { return g.exit == r.exit && g.threads == r.threads })
-		if i < 0 {
-			i = len(out)
-			out = append(out, &group{r.exit, r.threads, map[int]*row{}})
-		}
-		out[i].by[r.combination] = r
-	}
-	return slices.DeleteFunc(out, func(g *group) bool { return len(g.by) < combinations })
-}
+// of is the row of a combination.
+func (g group) of(combination int) *row { return g[combinations-1-combination] }
 
 // effect is what one cost adds, on average over all combinations of the other three:
 // its main effect in a full factorial design. For each measurement of all combinations
 // there is one; the interval is that of their median.
-func (g *group) effect(bit int) (fit.Estimate, error) {
-	var each []float64
-	for k := range g.by[0].each {
-		sum := 0.0
+func (g group) effect(bit int) (fit.Estimate, error) {
+	each := make([]float64, len(g[0].each))
+	for k := range each {
 		for c := range combinations {
 			if c&bit != 0 {
-				sum += g.by[c].each[k] - g.by[c&^bit].each[k]
+				each[k] += (g.of(c).each[k] - g.of(c &^ bit).each[k]) / (combinations / 2)
 			}
 		}
-		each = append(each, sum/(combinations/2))
 	}
 	return fit.Median(each)
 }
 
 // counted is the same of counts, which are exact: times combinations / 2.
-func (g *group) counted(bit int) (n dispatch.Counts) {
-	for c, r := range g.by {
+func (g group) counted(bit int) (n dispatch.Counts) {
+	for c := range combinations {
 		if c&bit != 0 {
-			n = n.Add(r.counts).Add(g.by[c&^bit].counts.Times(-1))
+			n = n.Add(g.of(c).Counts).Add(g.of(c &^ bit).Counts.Times(-1))
 		}
 	}
 	return n
@@ -90,10 +74,13 @@ type added struct {
 // effects are what each cost adds to each program.
 func (a *answer) effects() (out []added, err error) {
 	mean := func(n int64) float64 { return float64(n) / (combinations / 2) }
-	for _, g := range groups(a.Rows) {
+	for g := range slices.Chunk(group(a.Rows), combinations) {
+		if len(g) < combinations {
+			break // it was cut short
+		}
 		for i, c := range costs {
 			n := g.counted(c.bit)
-			one := added{g.by[0].Program(), c.name, i + 1, mean(n.Loads), mean(n.Saved), mean(n.Atomics), nil}
+			one := added{g[0].Program(), c.name, i + 1, mean(n.Loads), mean(n.Saved), mean(n.Atomics), nil}
 			if !a.Config.NoTime {
 				e, err := g.effect(c.bit)
 				if err != nil {
@@ -133,15 +120,12 @@ func (s *sum) Percent() float64 { return 100 * (1 - 1/(1+s.extra)) }
 func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 	var chosen []published.Hit
 	for _, name := range c.Add {
-		i := slices.IndexFunc(hits, func(h published.Hit) bool { return h.Mechanism == name })
-		if i < 0 {
-			var valid []string
-			for _, h := range hits {
-				valid = append(valid, h.Mechanism)
-			}
+		h := experiments.Find(hits, func(h *published.Hit) bool { return h.Mechanism == name })
+		if h == nil {
+			valid := experiments.Distinct(hits, func(h published.Hit) string { return h.Mechanism })
 			return nil, fmt.Errorf("--add %q: %w", name, spelling.NotOneOf(name, valid))
 		}
-		chosen = append(chosen, hits[i])
+		chosen = append(chosen, *h)
 	}
 	if c.AddAs == asPercent {
 		return nil, refusal(chosen)

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
@@ -91,13 +91,13 @@ func switches(c int) dispatch.FprobeCosts {
 type row struct {
 	combination int
 	exit        bool // somebody is called on return
-	counts      dispatch.Counts
-	threads     int // 0: it was not timed
-	live        *fit.Estimate
-	untraced    *fit.Estimate // a call that no tracer sees, with as many threads
-	each        []float64     // measurements
-	Source      string        // of the published hits
-	first       bool          // it is a row of the first program and number of threads
+	*call.Call
+	threads  int // 0: it was not timed
+	live     *fit.Estimate
+	untraced *fit.Estimate // a call that no tracer sees, with as many threads
+	each     []float64     // measurements
+	Source   string        // of the published hits
+	first    bool          // it is a row of the first program and number of threads
 }
 
 // Costs are those of the combination.
@@ -116,13 +116,13 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if a.Sum, err = c.addUp(hits); err != nil {
 		return nil, err
 	}
-	rows, cells, err := c.prepare()
+	rows, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
 	s.Asked = len(rows)
 	if !c.NoTime {
-		err = c.time(ctx, rows, cells)
+		err = c.time(ctx, rows)
 	}
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
@@ -189,67 +189,44 @@ func label(combination int) string {
 	return "costs " + strings.Join(parts, ", ")
 }
 
-// The function that is called, and the one that others trace.
-const (
-	mine      records.Addr = 0xffffffff81000010
-	elsewhere records.Addr = 0xffffffff81000050
-)
-
 // nodes is what the pool has: enough for all threads.
 const nodes = 4096
 
-// cell is a combination with its tracers attached, ready to be called.
-type cell struct {
-	way  *dispatch.Way
-	exit bool
+// way is that of a combination.
+func way(combination int) func(dispatch.Config) (*dispatch.Way, error) {
+	return func(c dispatch.Config) (*dispatch.Way, error) {
+		return dispatch.NewFprobe(c, switches(combination), nodes)
+	}
 }
 
-// newCell attaches one program, and others elsewhere, and counts one call.
-func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error) {
-	way, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}},
-		switches(combination), nodes)
-	if err != nil {
-		return nil, dispatch.Counts{}, err
-	}
-	c := &cell{way, exit}
-	for range others {
-		if err := c.way.Attach(tracers.NewOps("other", tracers.CountHits, 0, 1)); err != nil {
-			return nil, dispatch.Counts{}, err
-		}
-	}
-	program := tracers.NewOps("program", tracers.CountHits, 0, 0)
-	want := uint64(1)
+// attached is a call of a function with one program, beside others elsewhere.
+func attached(combination, others int, exit bool) (*call.Call, error) {
+	program := call.Callback()
 	if exit {
-		program.Func, want = &tracers.Func{Name: "entry and exit", Entry: tracers.Hit, Exit: tracers.Hit}, 2
+		program.Func = &tracers.Func{Name: "entry and exit", Entry: tracers.Hit, Exit: tracers.Hit}
 	}
-	if err := c.way.Attach(program); err != nil {
-		return nil, dispatch.Counts{}, err
+	c, err := call.New(way(combination), others, program)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", label(combination), err)
 	}
-	ctx, n := &dispatch.Task{}, dispatch.Counts{}
-	ctx.Count(&n)
-	c.way.Call(0, ctx)
-	if ctx.Hits != want {
-		return nil, n, fmt.Errorf("%s: a call calls %d handlers of %d", label(combination), ctx.Hits, want)
-	}
-	return c, n, nil
+	return c, nil
 }
 
 // prepare makes all combinations, and counts.
-func (c *Config) prepare() (rows []*row, cells []*cell, err error) {
+func (c *Config) prepare() (rows []*row, err error) {
 	for _, threads := range c.threadsHere() {
 		for _, exit := range []bool{false, true} {
 			for combination := combinations - 1; combination >= 0; combination-- {
-				cell, n, err := newCell(combination, c.Others, exit)
-				if err != nil {
-					return nil, nil, err
+				row := &row{combination: combination, exit: exit, threads: threads,
+					Source: cmp.Or(c.Published, published.Hits.Source), first: len(rows) < combinations}
+				if row.Call, err = attached(combination, c.Others, exit); err != nil {
+					return nil, err
 				}
-				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads,
-					Source: cmp.Or(c.Published, published.Hits.Source), first: len(rows) < combinations}), append(cells,
-					cell)
+				rows = append(rows, row)
 			}
 		}
 	}
-	return rows, cells, nil
+	return rows, nil
 }
 
 const (
@@ -260,72 +237,58 @@ const (
 	chunk = 64
 )
 
-// time times all cells in turns: what disturbs the machine for a while disturbs all.
-// Beside them it times a function that nobody traces, by number of threads.
-func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
-	untracedWay, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}}, dispatch.FprobeCosts{}, 0)
+// time times all rows in turns, and beside them a function that nobody traces, by number of threads.
+func (c *Config) time(ctx context.Context, rows []*row) error {
+	nobody, err := call.New(way(0), 0)
 	if err != nil {
 		return err
 	}
-	nobody, threads := &cell{way: untracedWay}, c.threadsHere()
-	each, err := clock.Turns(ctx, c.Repeats, len(threads)+len(cells), func(i int) float64 {
+	threads := c.threadsHere()
+	times, err := clock.Turns(ctx, c.Repeats, len(threads)+len(rows), func(i int) float64 {
 		if i < len(threads) {
-			return nobody.time(threads[i])
+			return calls(nobody, threads[i])
 		}
-		i -= len(threads)
-		return cells[i].time(rows[i].threads)
+		r := rows[i-len(threads)]
+		return calls(r.Call, r.threads)
 	})
 	if err != nil {
 		return err
 	}
-	untraced := map[int]*fit.Estimate{}
-	for i := range each {
-		m, err := fit.Median(each[i])
-		if err != nil {
-			return err
-		}
-		if i < len(threads) {
-			untraced[threads[i]] = &m
-			continue
-		}
-		r := rows[i-len(threads)]
-		r.each, r.live, r.untraced = each[i], &m, untraced[r.threads]
+	for i, r := range rows {
+		own := &times[len(threads)+i]
+		r.each, r.live, r.untraced = own.Each, &own.Estimate, &times[slices.Index(threads, r.threads)].Estimate
 	}
 	return nil
 }
 
-// time is the time of one call and its return while so many threads call, in
+// calls is the time of one call and its return while so many threads call, in
 // nanoseconds.
-func (c *cell) time(threads int) float64 {
+func calls(of *call.Call, threads int) float64 {
 	var done atomic.Bool
-	var calls atomic.Int64
+	var made atomic.Int64
 	var ready, all sync.WaitGroup
 	ready.Add(threads)
 	start := make(chan struct{})
 	var begin time.Time
 	for i := range threads {
 		all.Go(func() {
-			ctx, n := &dispatch.Task{}, int64(0)
-			for range chunk { // what comes first finds cold caches
-				c.way.Call(0, ctx)
-			}
+			task, n := &dispatch.Task{}, int64(0)
+			of.Repeat(chunk, task) // what comes first finds cold caches
 			ready.Done()
 			<-start
 			for !done.Load() {
-				for range chunk {
-					c.way.Call(0, ctx)
-				}
+				of.Repeat(chunk, task)
 				n += chunk
 				if i == 0 && time.Since(begin) >= leastRepeat {
 					done.Store(true)
 				}
 			}
-			calls.Add(n)
+			made.Add(n)
 		})
 	}
 	ready.Wait()
 	begin = time.Now()
 	close(start)
 	all.Wait()
-	return float64(threads) * float64(time.Since(begin).Nanoseconds()) / float64(max(calls.Load(), 1))
+	return float64(threads) * float64(time.Since(begin).Nanoseconds()) / float64(max(made.Load(), 1))
 }

@@ -227,7 +227,7 @@ func (c *Config) look(ctx context.Context, k tables.TableKind, f *functions) (*r
 	hot, random := f.hot(), f.random()
 	for _, calls := range [][]records.Addr{hot, random} {
 		if pass(tab, calls) > longPass { // what comes first finds cold caches
-			row.repeats = min(row.repeats, experiments.MinRepeats)
+			row.repeats = min(row.repeats, fit.MinMedian)
 		}
 	}
 	turns := []func() float64{
@@ -235,19 +235,17 @@ func (c *Config) look(ctx context.Context, k tables.TableKind, f *functions) (*r
 		func() float64 { return turn(one, single) },
 		func() float64 { return turn(tab, random) },
 	}
-	each, err := clock.Turns(ctx, row.repeats, len(turns), func(i int) float64 { return turns[i]() })
+	timed, err := clock.Turns(ctx, row.repeats, len(turns), func(i int) float64 { return turns[i]() })
 	if err != nil {
 		return nil, err
 	}
-	for i := range each[1] {
-		each[1][i] = each[0][i] / each[1][i]
+	ratios := timed[1].Each
+	for i := range ratios {
+		ratios[i] = timed[0].Each[i] / ratios[i]
 	}
-	for to, values := range map[*fit.Estimate][]float64{&t.Hot: each[0], &t.OfOne: each[1], &t.Random: each[2]} {
-		if *to, err = fit.Median(values); err != nil {
-			return nil, err
-		}
-	}
-	return row, nil
+	t.Hot, t.Random = timed[0].Estimate, timed[2].Estimate
+	t.OfOne, err = fit.Median(ratios)
+	return row, err
 }
 
 func (f *functions) hot() (calls []records.Addr) {

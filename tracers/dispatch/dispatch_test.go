@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -33,6 +34,25 @@ func (k Kind) layout() [][2]int {
 		return layout
 	}
 	return slices.DeleteFunc(slices.Clone(layout), func(l [2]int) bool { return l[0] > tracers.MaxTrampLinks })
+}
+
+// Sample attaches so many tracers to a site, and as many others as irrelevant says to a function
+// elsewhere that is never called, as samples/ftrace/ftrace-ops.c does. All count their calls
+// ([tracers.Task.Hits]).
+func (k Kind) Sample(w *Way, site, relevant, elsewhere, irrelevant int) error {
+	for i := range relevant + irrelevant {
+		o := tracers.NewOps(fmt.Sprintf("ops%d", i), tracers.CountHits, 0, site)
+		switch {
+		case i >= relevant:
+			o.Filter = tracers.FunctionsOf(elsewhere)
+		case i == 0 && k.Direct:
+			o.Func, o.Direct = nil, tracers.CountHits
+		}
+		if err := w.Attach(o); err != nil {
+			return fmt.Errorf("tracer %d of %d: %w", i+1, relevant+irrelevant, err)
+		}
+	}
+	return nil
 }
 
 // sample attaches tracers to a new way with one site.

@@ -10,19 +10,32 @@ import (
 	"github.com/textpoke/textpoke/results/fit"
 )
 
+// Times are measurements of something, and their median: nothing is assumed about how
+// they spread.
+type Times struct {
+	fit.Estimate
+	Each []float64
+}
+
 // Turns takes so many measurements of each of n things, one thing after the other and
 // then again: what disturbs the machine for a while disturbs all of them.
-func Turns(ctx context.Context, repeats, n int, measure func(i int) float64) ([][]float64, error) {
-	each := make([][]float64, n)
+func Turns(ctx context.Context, repeats, n int, measure func(i int) float64) ([]Times, error) {
+	out := make([]Times, n)
 	for range repeats {
-		for i := range each {
+		for i := range out {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			each[i] = append(each[i], measure(i))
+			out[i].Each = append(out[i].Each, measure(i))
 		}
 	}
-	return each, nil
+	for i := range out {
+		var err error
+		if out[i].Estimate, err = fit.Median(out[i].Each); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // Once is one measurement, in nanoseconds, of something that is done n times at once:
@@ -42,12 +55,11 @@ func Once(least time.Duration, n int, do func()) float64 {
 const leastRepeat = 2 * time.Millisecond
 
 // Time is the median of as many measurements as repeats says of something that is
-// done n times at once. Nothing is assumed about how times spread.
+// done n times at once.
 func Time(ctx context.Context, repeats, n int, do func()) (*fit.Estimate, error) {
-	each, err := Turns(ctx, repeats, 1, func(int) float64 { return Once(leastRepeat, n, do) })
+	out, err := Turns(ctx, repeats, 1, func(int) float64 { return Once(leastRepeat, n, do) })
 	if err != nil {
 		return nil, err
 	}
-	m, err := fit.Median(each[0])
-	return &m, err
+	return &out[0].Estimate, nil
 }
