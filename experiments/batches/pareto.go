@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -35,7 +33,9 @@ type budgets struct {
 }
 
 // Pareto asks which vector of patches to choose: the cheapest that keeps to a budget of interrupts on isolated CPUs.
-var Pareto = (&experiments.Spec[budgets, *budgetRow]{Form: text("pareto.experiment"), Measure: underBudgets}).Experiment()
+var Pareto = pareto.Experiment()
+
+var pareto = experiments.Spec[budgets, *budgetRow]{Form: text("pareto.experiment"), Measure: underBudgets}
 
 // The protocols that queue in a vector.
 const (
@@ -49,9 +49,7 @@ type budgetRow struct {
 	CPUs    string // by role
 	Budget  float64
 	measure string
-	Middle  bool   // of the budgets
-	Choice  *offer // nil: none keeps to it
-	Nearest *offer // of those that are cheaper and do not, the one that takes least; nil if there is none
+	Middle  bool // of the budgets
 }
 
 func underBudgets(ctx context.Context, s *experiments.Study[budgets, *budgetRow]) (any, error) {
@@ -64,9 +62,12 @@ func underBudgets(ctx context.Context, s *experiments.Study[budgets, *budgetRow]
 			if err != nil { // the cheapest is not known before all are
 				return err
 			}
-			all = append(all, choices...)
-			for i, r := range rows(choices, c.Budgets) {
-				r.measure, r.Middle = c.Measure, i == len(c.Budgets)/2
+			for _, one := range choices {
+				one.number = len(all)
+				all = append(all, one)
+			}
+			for i, budget := range c.Budgets {
+				r := &budgetRow{m, choices[0].CPUs(), budget, c.Measure, i == len(c.Budgets)/2}
 				if err := s.Add(r); err != nil {
 					return err
 				}
@@ -74,29 +75,27 @@ func underBudgets(ctx context.Context, s *experiments.Study[budgets, *budgetRow]
 		}
 		return nil
 	}()
-	return s, cmp.Or(err, experiments.Beside(s, "choices", withEnds(all)))
+	return s, cmp.Or(err, experiments.Beside(s, "choices", all))
 }
 
-// What a budget is about.
-const (
-	mean  = "mean"  // over the update; one that is shorter than a millisecond counts as one
-	burst = "burst" // the most in one millisecond
-)
+// burst is the other thing that a budget can be about, beside the mean over the update: the most in one millisecond.
+const burst = "burst"
 
 // offer is one thing to choose, with what came of it.
 type offer struct {
 	modelled.Update
 	Machine   experiments.Machine
+	number    int     // among all
+	end       bool    // it stands for the cheapest one once more, right of all others
 	Taken     float64 // see takes
 	Standing  float64 // what each entry into the kernel takes longer, in nanoseconds
 	Low, High float64 // how far that may be off
-	Rank      int     // among those of the machine, the cheapest first
-	End       bool    // it is the cheapest one once more, right of all others
 }
 
 // takes is how many interrupts a millisecond take an isolated CPU out of user space,
 // of the one that takes most. None does where all rounds leave out CPUs there: those
-// that find it in the kernel, where it is for another reason, do not count.
+// that find it in the kernel, where it is for another reason, do not count. An update that is
+// shorter than a millisecond counts as one.
 func (c *offer) takes(measure string) float64 {
 	switch {
 	case c.Lazy > 0 && c.Lazy == c.Rounds:
@@ -107,51 +106,8 @@ func (c *offer) takes(measure string) float64 {
 	return float64(c.IsolatedMax) / max(float64(c.Modelled.Update)/1e6, 1)
 }
 
-// Milliseconds is the update's time with its range, as people read it.
-func (c *offer) Milliseconds() string {
-	s := c.Modelled.Ranges().Update.Scaled(1e-6)
-	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
-}
-
-// Named is the choice with the unit of its size.
-func (c *offer) Named() string {
-	if !c.Buffered {
-		return c.String()
-	}
-	return c.Buffer.String() + " slots" + strings.TrimPrefix(c.String(), c.Buffer.String())
-}
-
 // CPUs are the machine's, by role.
 func (c *offer) CPUs() string { return cpus.FormatRoles(c.Roles) }
-
-// String names it for people.
-func (c *offer) String() string {
-	switch {
-	case !c.Buffered:
-		return "native, no vector"
-	case c.Standing > 0 || c.Protocol == withDeferral:
-		return c.Buffer.String() + " with deferral"
-	}
-	return c.Buffer.String()
-}
-
-// compare orders choices by what they cost, cheapest first: what has to be paid
-// while nothing is patched, pages of memory, time of the update. Pages and not
-// bytes, because a vector that fills one is what Linux has always had, and nobody
-// saves half of one for a longer update. Deferral without a cost is dearer than
-// none, since it is not there.
-func compare(a, b *offer) int {
-	lazy := func(c *offer) int {
-		if c.Protocol == withDeferral {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		cmp.Compare(a.Standing, b.Standing), cmp.Compare(lazy(a), lazy(b)),
-		cmp.Compare(a.BufferPages, b.BufferPages), cmp.Compare(a.Modelled.Update, b.Modelled.Update),
-	)
-}
 
 // choices goes through all there is to choose on one machine.
 func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*offer, err error) {
@@ -186,18 +142,9 @@ func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiment
 			out = append(out, one)
 		}
 	}
-	return rank(out), nil
-}
-
-// rank orders choices of one machine. Those that were only counted are at the end.
-func rank(all []*offer) []*offer {
-	out := experiments.Where(all, func(c *offer) bool { return c.Modelled != nil })
-	slices.SortStableFunc(out, compare)
-	out = append(out, experiments.Where(all, func(c *offer) bool { return c.Modelled == nil })...)
-	for i, c := range out {
-		c.Rank = i
-	}
-	return out
+	end := &offer{Machine: m, end: true}
+	end.PlanRow = out[0].PlanRow
+	return append(out, end), nil
 }
 
 // try runs one of them.
@@ -217,43 +164,4 @@ func (s *budgets) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*
 		one.Low, one.High = entry.Interval()
 	}
 	return one, nil
-}
-
-// rows picks for each budget, of the choices of one machine.
-func rows(choices []*offer, budgets []float64) (out []*budgetRow) {
-	for _, budget := range budgets {
-		r := &budgetRow{Machine: choices[0].Machine, CPUs: choices[0].CPUs(), Budget: budget}
-		for _, c := range choices {
-			if c.Modelled == nil {
-				continue
-			}
-			if c.Taken <= budget {
-				r.Choice = c
-				break
-			}
-			if r.Nearest == nil || c.Taken < r.Nearest.Taken {
-				r.Nearest = c
-			}
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// withEnds adds what the cheapest choice of each machine is right for beyond all others.
-func withEnds(all []*offer) (out []*offer) {
-	cheapest := experiments.Where(all, func(c *offer) bool { return c.Rank == 0 && c.Modelled != nil })
-	most := 1.0
-	for _, c := range cheapest {
-		most = max(most, c.Taken)
-	}
-	for _, c := range all {
-		out = append(out, c)
-		if slices.Contains(cheapest, c) {
-			end := *c
-			end.Taken, end.End = 1.5*most, true
-			out = append(out, &end)
-		}
-	}
-	return out
 }

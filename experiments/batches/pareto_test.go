@@ -3,6 +3,8 @@
 package batches
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,8 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -111,34 +116,60 @@ func TestParetoShort(t *testing.T) {
 func TestParetoRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(0, 3)
+		m := experiments.Machine{Calibration: calibration.Nearest("x86_64", 2), Online: 2}
 		var all []*offer
 		for i := range rapid.IntRange(1, 7).Draw(t, "choices") {
-			c := &offer{Taken: float64(small.Draw(t, "taken")), Standing: float64(small.Draw(t, "standing"))}
+			c := &offer{Machine: m, number: i, Taken: float64(small.Draw(t, "taken")), Standing: float64(small.Draw(t, "standing"))}
 			c.PlanRow = sim.PlanRow{Config: &sim.Config{Protocol: withInterrupts, Buffer: sched.Buffer{Slots: i + 1}},
 				Buffered: true, BufferPages: small.Draw(t, "pages")}
 			c.Modelled = &sim.Modelled{Update: timed.Nanos(small.Draw(t, "update"))}
 			all = append(all, c)
 		}
-		timed := slices.Clone(all)
-		all = append(all, &offer{Update: modelled.Update{RunRow: sim.RunRow{PlanRow: all[0].PlanRow}}}) // only counted: never chosen
-		ranked := rank(all)
-		for _, r := range rows(ranked, []float64{0, 0.5, 1, 2, 3}) {
+		counted := &offer{Machine: m, Update: modelled.Update{RunRow: sim.RunRow{PlanRow: all[0].PlanRow}}} // never chosen
+		cheaper := func(a, b *offer) bool {
+			return cmp.Or(cmp.Compare(a.Standing, b.Standing), cmp.Compare(a.BufferPages, b.BufferPages),
+				cmp.Compare(a.Modelled.Update, b.Modelled.Update), cmp.Compare(a.number, b.number)) < 0
+		}
+		study := pareto.Study(budgets{}, experiments.Lab{})
+		about := []float64{0, 0.5, 1, 2, 3}
+		for _, budget := range about {
+			if err := study.Add(&budgetRow{Machine: m, Budget: budget}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := experiments.Beside(study, "choices", append(slices.Clone(all), counted)); err != nil {
+			t.Fatal(err)
+		}
+		a, err := pareto.Answer(study, study)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, budget := range about {
 			var want, nearest *offer
-			for _, c := range timed {
-				if c.Taken <= r.Budget && (want == nil || compare(c, want) < 0) {
+			for _, c := range all {
+				if c.Taken <= budget && (want == nil || cheaper(c, want)) {
 					want = c
 				}
 			}
-			for _, c := range timed {
-				if (want == nil || compare(c, want) < 0) && (nearest == nil || c.Taken < nearest.Taken) {
+			for _, c := range all {
+				if (want == nil || cheaper(c, want)) && (nearest == nil || c.Taken < nearest.Taken) {
 					nearest = c
 				}
 			}
-			if r.Choice != want || want != nil && nearest != nil && (r.Nearest == nil || r.Nearest.Taken > nearest.Taken) {
-				t.Fatalf("budget %v: %v, want %v", r.Budget, r.Choice, want)
+			cell := func(name string) string {
+				return a.Table.Rows[i][slices.IndexFunc(a.Table.Columns, func(c results.Column) bool { return c.Name == name })].String()
 			}
-			if c := r.Choice; c != nil && slices.ContainsFunc(ranked[:c.Rank], func(o *offer) bool { return o.Taken <= r.Budget }) {
-				t.Fatalf("budget %v: a cheaper one than %v is right", r.Budget, c)
+			said := func(c *offer, of func(*offer) string) string {
+				if c == nil {
+					return ""
+				}
+				return of(c)
+			}
+			if got, want := cell("buffer"), said(want, func(c *offer) string { return c.Buffer.String() }); got != want {
+				t.Fatalf("budget %v: %q, want %q", budget, got, want)
+			}
+			if got, want := cell("cheaper_per_ms"), said(nearest, func(c *offer) string { return fmt.Sprint(c.Taken) }); got != want {
+				t.Fatalf("budget %v: the nearest takes %q, want %q", budget, got, want)
 			}
 		}
 	})

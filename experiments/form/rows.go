@@ -120,6 +120,15 @@ func (rows Rows) sorted(by *Expr) (Rows, error) {
 	return out, nil
 }
 
+// Sorted are the rows by the number that an expression is, the least first.
+func (rows Rows) Sorted(by string) (Rows, error) {
+	e, err := ParseExpr(by)
+	if err != nil {
+		return nil, err
+	}
+	return rows.sorted(e)
+}
+
 // Group are the rows in groups that agree in some expressions, separated by semicolons; groups come in
 // the order of their first rows.
 func (rows Rows) Group(by string) (out []Rows, err error) {
