@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -47,44 +48,52 @@ var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measu
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
 
+// figure is one that was published: of interrupts in publishedHours the total, of each isolated CPU and those left with
+// deferral, and of a machine's system calls those before and after; "" of anything else.
+type figure struct {
+	published.Isolated
+	Of, Machine string
+}
+
 // figures is what was published, as far as the experiment uses it.
 type figures struct {
-	all []published.Isolated
-	// interrupts in publishedHours: of all, of each isolated CPU, of all with deferral
-	total, Each, left   published.Isolated
-	haveTotal, haveEach bool
+	all         []figure
+	total, Each float64
 }
 
 // read finds the figures by what they measure.
-func (f *figures) read(file string) (err error) {
-	if f.all, err = published.Isolation.Read(file); err != nil {
-		return err
-	}
-	for _, m := range f.all {
-		switch {
-		case !strings.HasPrefix(m.Measurement, "IPIs in 6 h"):
-		case strings.Contains(m.Measurement, "with deferral"):
-			f.left = m
-		case strings.Contains(m.Measurement, "per isolated CPU"):
-			f.Each, f.haveEach = m, m.Value > 0
+func (f *figures) read(file string) error {
+	all, err := published.Isolation.Read(file)
+	for _, m := range all {
+		fig := figure{Isolated: m}
+		parts := strings.Split(strings.ToLower(strings.ReplaceAll(m.Measurement, "Gold ", "gold-")), ", ")
+		switch last := parts[len(parts)-1]; {
+		case len(parts) > 2 && (last == "before" || last == "after"):
+			fig.Of, fig.Machine = last, parts[len(parts)-2]
+		case parts[0] != "ipis in 6 h":
+		case last == "with deferral":
+			fig.Of = "left"
+		case parts[1] == "per isolated cpu":
+			fig.Of, f.Each = "each", m.Value
 		default:
-			f.total, f.haveTotal = m, m.Value > 0
+			fig.Of, f.total = "total", m.Value
 		}
+		f.all = append(f.all, fig)
 	}
-	if !f.haveTotal || !f.haveEach {
-		return fmt.Errorf(
+	if err == nil && (f.total <= 0 || f.Each <= 0) {
+		err = errors.New(
 			"published figures: rates and machines follow only from IPIs in 6 h, of all and per isolated CPU, above 0",
 		)
 	}
-	return nil
+	return err
 }
 
 // Isolated is how many isolated CPUs the interrupts were spread over.
-func (f *figures) Isolated() int { return int(f.total.Value/f.Each.Value + 0.5) }
+func (f *figures) Isolated() int { return int(f.total/f.Each + 0.5) }
 
 // Rate is how many updates an hour, of one batch each, interrupt each CPU as often.
 func (f *figures) Rate() float64 {
-	return f.Each.Value / float64(poke.RoundsPerBatch()) / publishedHours
+	return f.Each / float64(poke.RoundsPerBatch()) / publishedHours
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
@@ -100,7 +109,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return nil, err
 	}
 	var everybody *row // the last row that interrupts everybody: what deferral is held against
-	err := experiments.Each(ctx, s, c.points(a.Rate()), func(r *row) (*row, error) {
+	err := experiments.Each(ctx, s, c.points(&a.figures), func(r *row) (*row, error) {
 		if err := r.pass(ctx, s.Lab, c.Sites); err != nil {
 			return nil, err
 		}
@@ -111,9 +120,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		r.ranges(everybody)
 		return r, nil
 	})
-	s.Compare(a.comparisons()...)
 	bursts, failed := a.bursts()
-	return a, cmp.Or(err, failed, experiments.Beside(s, "kinds", a.kinds()), experiments.Beside(s, "bursts", bursts))
+	return a, cmp.Or(err, failed, experiments.Beside(s, "kinds", a.kinds()), experiments.Beside(s, "bursts", bursts),
+		experiments.Beside(s, "measured", a.all))
 }
 
 // maxUpdates is what a few seconds are enough for.
@@ -140,7 +149,8 @@ func distance(m experiments.Machine, entries float64) float64 {
 }
 
 // points are all combinations; each rate begins with rounds that interrupt everybody.
-func (c *Config) points(fitted float64) (out []*row) {
+func (c *Config) points(f *figures) (out []*row) {
+	fitted, same := f.Rate(), c.Hours == publishedHours && c.Isolated == f.Isolated()
 	rates := append([]float64{fitted}, c.Updates...)
 	slices.Sort(rates)
 	for i, m := range c.Machines {
@@ -149,7 +159,7 @@ func (c *Config) points(fitted float64) (out []*row) {
 			roles[cpu] = cpus.Isolated
 		}
 		for _, u := range slices.Compact(rates) {
-			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted, first: i == 0}
+			p := row{Machine: m, roles: roles, Isolated: c.Isolated, hours: c.Hours, updates: u, fitted: u == fitted, first: i == 0, same: same}
 			out = append(out, &p)
 			usual := slices.MinFunc(c.Entries, func(a, b float64) int { return cmp.Compare(distance(m, a), distance(m, b)) })
 			for _, e := range c.Entries {
@@ -167,11 +177,13 @@ type row struct {
 	Machine  experiments.Machine
 	first    bool // machine
 	roles    []cpus.Role
+	Isolated int // of them
 	Lazy     bool
 	Usual    bool // lazy, and its entries are those nearest to the calibration's
 	hours    float64
 	updates  float64 // an hour
 	fitted   bool    // to the published interrupts
+	same     bool    // as many hours and isolated CPUs as published
 	entries  float64 // a second, of each isolated CPU; only where rounds are lazy
 	seed     uint64
 	revision string
@@ -193,7 +205,7 @@ type spreads struct{ stolen, saved, dearer calibration.Spread }
 // catching up take, as often as they were counted. Traps are next to none.
 func (r *row) taken(c *calibration.Costs) float64 {
 	all := float64(r.IPIs)*c.Handler + float64(r.catchUps)*c.CatchUp
-	return all / float64(r.isolated()) / r.hours
+	return all / float64(r.Isolated) / r.hours
 }
 
 // ranges works out how far a row's times may be off; everybody is the row that it is compared with.
@@ -222,16 +234,6 @@ func (r *row) Protocol() string {
 		return "breakpoint-lazy"
 	}
 	return "breakpoint"
-}
-
-// isolated is how many isolated CPUs there are.
-func (r *row) isolated() (n int) {
-	for _, role := range r.roles {
-		if role == cpus.Isolated {
-			n++
-		}
-	}
-	return n
 }
 
 // functions is how many there are besides those that are switched: an isolated CPU
@@ -315,7 +317,7 @@ func (r *row) read(m *sim.Timed) {
 		r.owed += l.Owed
 		r.catchUps += l.CaughtUp
 		r.burst = max(r.burst, l.Burst)
-		r.stolen += float64(l.Stolen) / float64(r.isolated()) / r.hours
+		r.stolen += float64(l.Stolen) / float64(r.Isolated) / r.hours
 		if first || l.Quiet < r.quiet {
 			r.quiet, first = l.Quiet, false
 		}
@@ -323,7 +325,7 @@ func (r *row) read(m *sim.Timed) {
 }
 
 // found is the share of rounds that found an isolated CPU in the kernel.
-func (r *row) Found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
+func (r *row) Found() float64 { return float64(r.IPIs) / float64(r.rounds*r.Isolated) }
 
 // BreakEven is how many entries a second cost what is saved; nil where nothing is,
 // or where entries cost nothing more.
