@@ -231,11 +231,8 @@ func (s *Study[C, R]) Of(table string) form.Rows {
 	return s.beside[table]
 }
 
-// Comparisons are the published figures with what came out: those that the form declares, and then those of Compare.
+// Comparisons are the published figures that the form declares, with what came out.
 func (s *Study[C, R]) Comparisons() []Comparison { return s.figures }
-
-// Compare adds published figures that the form does not declare.
-func (s *Study[C, R]) Compare(figures ...Comparison) { s.figures = append(s.figures, figures...) }
 
 // CutShort says what is missing; "" when nothing is.
 func (s *Study[C, R]) CutShort() string {

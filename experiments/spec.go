@@ -102,11 +102,10 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found any) (*Answer, error) {
 	if err := study.finish(); err != nil {
 		return nil, err
 	}
-	declared, err := figures(f, study.Of)
-	if err != nil {
+	var err error
+	if study.figures, err = figures(f, study.Of); err != nil {
 		return nil, err
 	}
-	study.figures = append(declared, study.figures...)
 	a := &Answer{Table: study.table, No: study.No, Figures: study.figures}
 	if a.No == nil {
 		if a.No, err = broken(f, study.facts); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -71,18 +70,16 @@ func (r *row) Heap() any {
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, error) {
 	c := &s.Config
 	a := &answer{Study: s}
-	var err error
-	if a.Pairs, err = readPairs(c.Published); err != nil {
+	pairs, err := readPairs(c.Published, c.All)
+	if err != nil {
 		return nil, err
 	}
-	if a.calls, err = published.MultiCallTimes.Read(""); err != nil {
+	calls, err := calls()
+	if err != nil {
 		return nil, err
 	}
 	if a.Grown, err = countAll(ctx, c.All, s.Seed); err != nil {
 		return nil, err
-	}
-	for _, p := range a.Pairs {
-		p.Chain = chain(c.All, p.Buckets)
 	}
 	type point struct {
 		functions *functions
@@ -99,8 +96,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		}
 	}
 	err = experiments.Each(ctx, s, points, func(p point) (*row, error) { return c.look(ctx, p.kind, p.functions) })
-	s.Compare(a.comparisons()...)
-	return a, cmp.Or(err, experiments.Beside(s, "pairs", a.Pairs))
+	return a, cmp.Or(err, experiments.Beside(s, "pairs", pairs), experiments.Beside(s, "grown", []*counts{a.Grown}),
+		experiments.Beside(s, "guesses", guesses(pairs)), experiments.Beside(s, "calls", calls))
 }
 
 // spacing is the mean distance of functions: that of the 42,757 records of the
