@@ -3,6 +3,7 @@
 package mutations
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/sim/axis"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -60,6 +61,14 @@ func answerOf(asked int, rows ...check.VerdictRow) *Answer {
 		}
 	}
 	return a
+}
+
+// all are all rows.
+func (a *Answer) all() (out []*check.VerdictRow) {
+	for i := range a.Rows {
+		out = append(out, &a.Rows[i])
+	}
+	return out
 }
 
 // table is the rows as the command prints them.
@@ -138,7 +147,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v (run the test with -update to create it)", err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", path, diff)
 	}
 }
@@ -163,5 +172,15 @@ func known(a *Answer) *Answer {
 }
 
 func describe(r *check.VerdictRow) string {
-	return fmt.Sprintf("%s %s %s %s", archName(r), r.Protocol, mutationName(r), fetchName(r))
+	return fmt.Sprintf("%s %s %s %s", archName(r), r.Protocol, cmp.Or(r.Mutation, asMeant), r.Fetch)
+}
+
+// asMeant labels the rows of a protocol without any defect.
+const asMeant = "(no mutation)"
+
+func archName(r *check.VerdictRow) string { return r.Arch.Traits().Name }
+
+// whyHarmless is the explanation of a safe row that is mutated; nil if there is none.
+func whyHarmless(q *check.Question) *harmless {
+	return experiments.Find(harmlessOnes, func(h *harmless) bool { return h.Of.holds(q) })
 }

@@ -5,6 +5,7 @@
 package mutations
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -105,10 +106,11 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 	return a, err
 }
 
-// cells are where a row stands in the picture and how it looks there: lines are those of the protocols,
-// each as it is and with the mutations as they are listed; properties have their initials.
+// cells are where a row stands in the picture and how it looks there (lines are those of the protocols,
+// each as it is and with the mutations as they are listed; properties have their initials), and what the report says of it.
 var cells = map[string]func(check.VerdictRow) any{
-	"line": func(r check.VerdictRow) any { return r.Protocol + ", " + mutationName(&r) },
+	"line":   func(r check.VerdictRow) any { return r.Protocol + ", " + cmp.Or(r.Mutation, "(no mutation)") },
+	"number": func(r check.VerdictRow) any { return slices.Index(poke.MutationNames(), r.Mutation) },
 	"place": func(r check.VerdictRow) any {
 		return 100*slices.Index(poke.Names(), r.Protocol) + slices.Index(poke.MutationNames(), r.Mutation)
 	},
@@ -119,6 +121,24 @@ var cells = map[string]func(check.VerdictRow) any{
 		}
 		return outcome(&r) + " (" + code(&r) + ")"
 	},
+	"base":         func(r check.VerdictRow) any { return base(&r) },
+	"machine":      func(r check.VerdictRow) any { return machineOf(&r) },
+	"known_unsafe": func(r check.VerdictRow) any { return results.OrEmpty(knownUnsafe(r.Question)) },
+	"reason": func(r check.VerdictRow) any {
+		why := -1
+		if r.Verdict == explore.Safe {
+			why = slices.IndexFunc(harmlessOnes, func(h harmless) bool { return h.Of.holds(r.Question) })
+		}
+		return results.If(r.Verdict == explore.Safe, why)
+	},
+	"summary": func(r check.VerdictRow) any {
+		return experiments.First(poke.AllMutations(), func(m poke.Mutation) bool { return m.Name == r.Mutation }).Summary
+	},
+	"needs": func(r check.VerdictRow) any {
+		return experiments.First(placements, func(p placement) bool { return p.Mutation == r.Mutation }).Needs
+	},
+	"lazy":     func(r check.VerdictRow) any { return r.Setup.Protocol.Lazy(shapeOf(r.Question)) },
+	"isolated": func(r check.VerdictRow) any { return slices.Contains(r.Roles, cpus.Isolated) },
 }
 
 // code is the initials of what breaks.
@@ -166,49 +186,6 @@ type Answer struct {
 	*experiments.Study[Config, check.VerdictRow]
 }
 
-// Unexpected is the protocols that break without any mutation and are not among
-// those that cannot be safe there in the first place; nil if there are none.
-func (a *Answer) Unexpected() error {
-	unexpected := a.BrokenOtherwise()
-	if len(unexpected) == 0 {
-		return nil
-	}
-	return fmt.Errorf("protocols break without any mutation: %s", strings.Join(unexpected, "; "))
-}
-
-// KnownUnsafe is what cannot be safe in the first place and is not, BrokenOtherwise the rest.
-func (a *Answer) KnownUnsafe() []string {
-	known, _ := a.brokenAsMeant()
-	return known
-}
-
-func (a *Answer) BrokenOtherwise() []string {
-	_, unexpected := a.brokenAsMeant()
-	return unexpected
-}
-
-// brokenAsMeant says what breaks without any mutation, and where: what cannot be
-// safe there in the first place, with the reason, and the rest.
-func (a *Answer) brokenAsMeant() (known, unexpected []string) {
-	broken := a.all().where(unmutated, isUnsafe)
-	for _, p := range broken.names(protocolName) {
-		on := broken.where(having(protocolName, p))
-		for _, property := range on.names(propertyName) {
-			some := on.where(having(propertyName, property))
-			because := func(r *check.VerdictRow) string { return knownUnsafe(r.Question) }
-			for _, why := range some.names(because) {
-				line := property + ": " + a.places(some.where(having(because, why)))
-				if why == "" {
-					unexpected = append(unexpected, line)
-				} else {
-					known = append(known, line+"; "+why)
-				}
-			}
-		}
-	}
-	return known, unexpected
-}
-
 // knownUnsafe says why a protocol cannot be safe on an architecture in the first
 // place; "" where it can.
 func knownUnsafe(q *check.Question) string {
@@ -253,11 +230,6 @@ var placementsText string
 // placements has an entry for each mutation.
 var placements = sheet.Must[placement]("placements.csv", placementsText)
 
-// placed is that of a mutation; nil where it is not said.
-func placed(mutation string) *placement {
-	return experiments.Find(placements, func(p *placement) bool { return p.Mutation == mutation })
-}
-
 // put changes the questions of mutations that show only then.
 var put = map[string]func(*check.Question){
 	"unsorted-batch": func(q *check.Question) { q.Order, q.Lookup = sched.Descending, int3.Vector },
@@ -269,7 +241,7 @@ func place(q *check.Question) error {
 	if q.Mutation == "" {
 		return nil
 	}
-	if placed(q.Mutation) == nil {
+	if experiments.Find(placements, func(p *placement) bool { return p.Mutation == q.Mutation }) == nil {
 		return fmt.Errorf("placements.csv does not say what mutation %s needs to show", q.Mutation)
 	}
 	if put[q.Mutation] == nil {
@@ -351,9 +323,4 @@ func pair(q *check.Question) bool {
 // says tells whether a row says the same as the fact.
 func (f *fact) says(r *check.VerdictRow) bool {
 	return r.Verdict == f.Verdict && (r.Verdict != explore.Unsafe || r.Violation.Property == f.Property)
-}
-
-// whyHarmless is the explanation of a safe row that is mutated; nil if there is none.
-func whyHarmless(q *check.Question) *harmless {
-	return experiments.Find(harmlessOnes, func(h *harmless) bool { return h.Of.holds(q) })
 }

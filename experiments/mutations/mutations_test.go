@@ -94,7 +94,7 @@ func TestLiterature(t *testing.T) {
 				mutation = "-"
 			}
 			if !in(e.arches, archName(r)) || !in(e.protocols, r.Protocol) || !in(e.mutations, mutation) ||
-				!in(e.fetches, fetchName(r)) {
+				!in(e.fetches, r.Fetch.String()) {
 				continue
 			}
 			n++
@@ -173,7 +173,7 @@ func TestEveryCombinationIsAsked(t *testing.T) {
 // mutation does not show elsewhere.
 func TestPlacements(t *testing.T) {
 	for _, name := range poke.MutationNames() {
-		if placed(name) == nil {
+		if !slices.ContainsFunc(placements, func(p placement) bool { return p.Mutation == name }) {
 			t.Errorf("%s: nobody says what it needs", name)
 		}
 	}

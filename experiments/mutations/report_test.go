@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/experiments"
 )
 
 func report(t *testing.T, a *Answer) string { return document(t, a, "report.md") }
@@ -57,13 +58,13 @@ func TestReportOfLess(t *testing.T) {
 		"busy=1,isolated=1",
 	}
 	some := answerOf(39, ask(t, small, search).Rows[:5]...)
-	unexplained := answerOf(1, slices.Clone(wholeAnswer(t).Rows)...)
-	for i, r := range unexplained.Rows {
+	changed := slices.Clone(wholeAnswer(t).Rows)
+	for i, r := range changed {
 		if r.Mutation == "late-publish" {
-			safe := explore.Result{Verdict: explore.Safe}
-			unexplained.Rows[i].Result = &safe
+			changed[i].Result = &explore.Result{Verdict: explore.Safe}
 		}
 	}
+	unexplained := answerOf(1, changed...)
 	for name, tt := range map[string]struct {
 		a          *Answer
 		has, lacks string
@@ -90,8 +91,8 @@ func TestFacts(t *testing.T) {
 	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
 	all := append(wholeAnswer(t).all(), ask(t, preempted, search).all()...)
 	for _, f := range facts {
-		about := all.where(func(r *check.VerdictRow) bool { return f.About.holds(r.Question) })
-		differ := about.where(func(r *check.VerdictRow) bool { return !f.says(r) })
+		about := experiments.Where(all, func(r *check.VerdictRow) bool { return f.About.holds(r.Question) })
+		differ := experiments.Where(about, func(r *check.VerdictRow) bool { return !f.says(r) })
 		if len(about) == 0 || f.Source == "" || (f.Differs != "") != (len(differ) > 0) {
 			t.Errorf("%q: %d rows, %d of them differ, because %q", f.Claim, len(about), len(differ), f.Differs)
 		}
