@@ -33,12 +33,12 @@ type Machine struct {
 	home    int        // of these, where the patcher sits
 	sites   *live.List // all of them
 	driver  poke.Driver
-	end     atomic.Bool
+	closed  bool
 	running sync.WaitGroup
 	procs   int // GOMAXPROCS before
 }
 
-// cpu is one CPU and the thread that is on it.
+// cpu is one CPU and the thread that is on it. Between updates the thread waits, and the CPU is free.
 type cpu struct {
 	id   int // in the Config's roles
 	on   int // of the machine below
@@ -46,32 +46,36 @@ type cpu struct {
 	*live.Thread
 	err error // why the thread could not begin
 
-	leased atomic.Bool   // somebody has taken the CPU over
-	parked atomic.Bool   // and its thread waits
-	back   chan struct{} // tells that it is given back
+	enough  atomic.Uint64 // calls begun with which it waits again; 0 for never
+	begins  chan struct{} // tells it to go on
+	waits   chan struct{} // tells that it waits
+	waiting bool          // who updates has been told
 }
 
-// lease takes the CPU over as soon as its thread waits.
-func (c *cpu) lease() {
-	c.leased.Store(true)
-	c.Halt()
-	for !c.parked.Load() {
-		time.Sleep(time.Microsecond)
-	}
-}
-
-// release gives it back.
-func (c *cpu) release() {
-	c.leased.Store(false)
+// begin lets the thread go on.
+func (c *cpu) begin() {
+	c.enough.Store(0)
+	c.waiting = false
 	c.Continue()
+	c.begins <- struct{}{}
+}
+
+// await waits until the thread waits.
+func (c *cpu) await(ctx context.Context) error {
+	if c.waiting {
+		return nil
+	}
 	select {
-	case c.back <- struct{}{}:
-	default: // one that is told already looks again
+	case <-c.waits:
+		c.waiting = true
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-// stretch is how many calls a thread makes before it looks whether somebody wants its
-// CPU: nothing preempts it meanwhile.
+// stretch is how many calls a thread makes before it looks whether they are enough:
+// nothing preempts it meanwhile.
 const stretch = 1000
 
 // Allowed is how many CPUs this process may use.
@@ -98,7 +102,8 @@ func New(cfg Config) (m *Machine, err error) {
 		if id == cpus.Housekeeper(cfg.Roles) {
 			m.home = len(m.cpus)
 		}
-		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role, back: make(chan struct{}, 1)})
+		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role,
+			begins: make(chan struct{}), waits: make(chan struct{}, 1)})
 	}
 	m.live, err = live.Open(live.Config{
 		Code: cfg.Code, Initial: cfg.Initial, Threads: len(m.cpus), Seed: cfg.Seed, Pads: cfg.Broken,
@@ -139,16 +144,17 @@ func (m *Machine) run(c *cpu, ready func()) {
 		return
 	}
 	defer unpin()
-	for !m.end.Load() {
-		for c.leased.Load() {
-			c.parked.Store(true)
-			<-c.back
-			c.parked.Store(false)
+	for {
+		c.waits <- struct{}{}
+		if _, more := <-c.begins; !more {
+			return
 		}
-		if c.role == cpus.Isolated {
-			live.Spin(stretch)
-		} else {
-			c.Stretch(stretch, m.sites)
+		for enough := uint64(0); enough == 0 || c.role == cpus.Busy && c.Counts().Begun < enough; enough = c.enough.Load() {
+			if c.role == cpus.Isolated {
+				live.Spin(stretch)
+			} else {
+				c.Stretch(stretch, m.sites)
+			}
 		}
 	}
 }
@@ -159,8 +165,12 @@ func (m *Machine) Fault(f func(st poke.Step, patch int32) error) { m.driver.Faul
 
 // Close ends the threads. No update may be running. Twice is as good as once.
 func (m *Machine) Close() error {
-	if m.end.Swap(true) {
+	if m.closed {
 		return nil
+	}
+	m.closed = true
+	for _, c := range m.cpus {
+		close(c.begins)
 	}
 	m.running.Wait()
 	runtime.GOMAXPROCS(m.procs)
@@ -177,23 +187,25 @@ const aftermath = 8 * stretch
 // Update carries an update out and lets the CPUs go on for a while. An update that does
 // not get through is an error, a *poke.Error; findings are not.
 func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err error) {
-	unpin, err := live.Pin(m.cpus[m.home].on)
+	home := m.cpus[m.home]
+	unpin, err := live.Pin(home.on)
 	if err != nil {
-		return out, fmt.Errorf("CPU %d: %w", m.cpus[m.home].on, err)
+		return out, fmt.Errorf("CPU %d: %w", home.on, err)
 	}
 	defer unpin()
-	if err := m.goOn(ctx, 1); err != nil { // every thread is at it
+	if err := m.rest(ctx); err != nil {
 		return out, err
 	}
 	m.live.Recycle()
-	home := m.cpus[m.home]
-	home.lease()
 	before, err := m.read(true)
 	if err != nil {
-		home.release()
 		return out, err
 	}
 	out.Pace = m.pace(home)
+	if err := m.call(ctx); err != nil {
+		m.end()
+		return out, err
+	}
 	begun := m.begun()
 	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling, m.home)
 	g.Aim = !m.cfg.Even
@@ -205,9 +217,10 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err 
 		out.Waited = new(now - waited)
 	}
 	out.Called = m.begun() - begun
-	home.release()
+	home.begin()
+	m.end()
 	if err == nil {
-		err = m.goOn(ctx, aftermath)
+		err = m.rest(ctx)
 	}
 	m.live.Forget()
 	after, failed := m.read(false)
@@ -215,6 +228,41 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err 
 		m.fill(&out, g, before, after)
 	}
 	return out, errors.Join(err, failed)
+}
+
+// rest waits until all threads wait.
+func (m *Machine) rest(ctx context.Context) error {
+	for _, c := range m.cpus {
+		if err := c.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end lets all threads that go on end after the aftermath.
+func (m *Machine) end() {
+	for _, c := range m.cpus {
+		c.enough.Store(c.Counts().Begun + aftermath)
+	}
+}
+
+// call lets all threads but the patcher's call, and waits until they do.
+func (m *Machine) call(ctx context.Context) error {
+	for i, c := range m.cpus {
+		if i == m.home {
+			continue
+		}
+		from := c.Counts().Begun
+		c.begin()
+		for c.role == cpus.Busy && c.Counts().Begun == from {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			time.Sleep(time.Microsecond)
+		}
+	}
+	return nil
 }
 
 // begun is how many calls those have begun who go on while one CPU patches.
@@ -241,22 +289,6 @@ func (m *Machine) pace(home *cpu) (best time.Duration) {
 		}
 	}
 	return best
-}
-
-// goOn lets every busy CPU make so many calls more.
-func (m *Machine) goOn(ctx context.Context, calls uint64) error {
-	for _, c := range m.cpus {
-		if c.role == cpus.Isolated {
-			continue
-		}
-		for from := c.Counts().Begun; c.Counts().Begun-from < calls; {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			time.Sleep(time.Microsecond)
-		}
-	}
-	return nil
 }
 
 // read reads each CPU's counts while it stands between two calls; fresh: it also forgets the
