@@ -60,7 +60,11 @@ type Lab struct {
 	Log      *zap.Logger              // nil: nothing is logged
 	Add      func(cells ...any) error // takes each row when it is finished; may be nil
 	Progress func(line string)        // shows how far a long row has got; may be nil
+	Kept     Kept                     // by experiments that were run before with the same; may be nil
 }
+
+// Kept is what an experiment has found out that another one may ask for, by what was asked.
+type Kept map[any]any
 
 // Answer is what comes out. Of an experiment that was cut short it is what the
 // finished rows say.

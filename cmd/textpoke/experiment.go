@@ -130,7 +130,7 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 	var answer *experiments.Answer
 	out := &output{table: x.Table(), hidden: hidden}
 	err := c.each(ctx, out, 1, func(_ int, out *output) (err error) {
-		lab := experiments.Lab{Seed: c.seeds[0], Revision: built.Revision, Log: c.logger(), Add: out.add}
+		lab := experiments.Lab{Seed: c.seeds[0], Revision: built.Revision, Log: c.logger(), Add: out.add, Kept: c.found}
 		if c.stderrIsTerminal() {
 			lab.Progress = c.overwrite
 		}

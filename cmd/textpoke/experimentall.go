@@ -70,11 +70,13 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 		}
 	}
 	var done []tried
+	kept := experiments.Kept{}
 	index := func(w io.Writer) error { return writeIndex(w, done) }
 	out := &output{table: triedColumns.Table("all"), documents: []results.Document{{Name: indexName, Write: index}}}
 	err := c.each(ctx, out, len(all), func(i int, out *output) error {
 		own := *c
 		own.out, own.inputs, own.calibrations, own.part = filepath.Join(c.out, all[i].Name), nil, nil, nil
+		own.found = kept
 		answer, err := all[i].run(ctx, &own, true)
 		if errors.Is(err, hardware.ErrNone) {
 			c.logger().Warn("left out", zap.String("experiment", all[i].Name), zap.Error(err))

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
@@ -54,6 +55,7 @@ type common struct {
 	color    string // one of colors
 
 	calibrations []*calibration.Calibration // that times rest on
+	found        experiments.Kept           // by experiments that are run together
 
 	queue  string // address of the queue that workers take points from, "" for none
 	access accessFlags

@@ -164,6 +164,7 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		return nil, err
 	}
 	var update, exposure, traps []float64
+	lab.Kept = nil // no key is switched with the same seed again
 	for i := range a.Config.Repeat {
 		c.Seed = lab.Seed + uint64(i)
 		u, err := modelled.Enable(ctx, lab, c, math.MaxInt)

@@ -89,9 +89,15 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 	if s.Progress != nil {
 		o.Watch = func(p explore.Progress) { s.Progress(p.String()) }
 	}
-	cut := false
-	err = experiments.Each(ctx, s, questions, func(q *check.Question) (check.VerdictRow, error) {
-		r, err := q.Ask(ctx, o)
+	cut, known := false, map[string]*explore.Result{}
+	err = experiments.Each(ctx, s, questions, func(q *check.Question) (r check.VerdictRow, err error) {
+		same := *q
+		same.Protocol = q.Setup.Protocol.Summary // native is another protocol under a name of its own
+		if r = (check.VerdictRow{Question: q, Result: known[same.String()], Options: o}); r.Result != nil {
+			return r, nil
+		}
+		r, err = q.Ask(ctx, o)
+		known[same.String()] = r.Result
 		if err == nil && r.Verdict == explore.Incomplete {
 			cut = true
 			s.Log.Warn(r.CutShort())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
 )
@@ -21,13 +22,31 @@ type Update struct {
 }
 
 // Enable runs the update, unless all CPUs together would take more interrupts than
-// limit: then it is only counted.
+// limit: then it is only counted. One that the lab has kept is not run again.
 func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (u Update, err error) {
 	c.Engine, c.Revision, c.Log = sim.TimedEngine, lab.Revision, lab.Log
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return u, err
 	}
+	if lab.Kept == nil || c.Calibration == nil {
+		return enable(ctx, j, limit)
+	}
+	asked := struct {
+		what, calibration string
+		costs             calibration.Costs
+		limit             int
+	}{j.Config.String(), c.Calibration.Hash(), c.Calibration.Costs, limit}
+	u, known := lab.Kept[asked].(Update)
+	if !known {
+		if u, err = enable(ctx, j, limit); err == nil {
+			lab.Kept[asked] = u
+		}
+	}
+	return u, err
+}
+
+func enable(ctx context.Context, j *sim.Job, limit int) (u Update, err error) {
 	count, err := j.Count(ctx)
 	if err != nil || count.IPIs > limit {
 		u.PlanRow, u.CountedOnly = count, true
