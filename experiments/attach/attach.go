@@ -95,7 +95,6 @@ type row struct {
 	Direction string
 	attached  *row // the same functions being attached, where this row detaches them
 	Counts    ledger.Tally
-	off       ledger.Tally // of rows that attach: what detaching the same takes
 	Machine   *ledger.Machine
 	Parts     []ledger.Part
 	Spread    calibration.Spread // of all of it, in nanoseconds
@@ -150,11 +149,12 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return nil, err
 	}
 	a := &answer{Study: s}
-	measured, err := compare()
+	counts := tallies{}
+	measured, err := counts.compare()
 	if err != nil {
 		return nil, err
 	}
-	predicted, err := predict(times)
+	predicted, err := counts.predict(times)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
+	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count(counts) })
 	return a, cmp.Or(err, experiments.Beside(s, "measured", measured),
 		experiments.Beside(s, "predicted", predicted), experiments.Beside(s, "parts", parts(s.Rows)))
 }
@@ -221,11 +221,9 @@ func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 	return out, nil
 }
 
-// count fills a row in: both directions are counted when functions are attached.
-func (r *row) count() (err error) {
-	if r.attached != nil {
-		r.Counts = r.attached.off
-	} else if r.Counts, r.off, err = r.Kernel.Attach(r.Way, r.Counts.Functions, records); err != nil {
+// count fills a row in.
+func (r *row) count(t tallies) (err error) {
+	if r.Counts, err = t.of(r.Kernel, r.Way, r.Direction, r.Counts.Functions, records); err != nil {
 		return err
 	}
 	r.Parts = r.Machine.Waterfall(&r.Counts, r.attached == nil)
@@ -233,13 +231,29 @@ func (r *row) count() (err error) {
 	return nil
 }
 
-// counted is one direction of attaching to n functions.
-func counted(k *ledger.Kernel, w ledger.Way, direction string, n, total int) (ledger.Tally, error) {
-	on, off, err := k.Attach(w, n, total)
-	if direction == published.Detach {
-		on = off
+// tallies are what attaching to functions and detaching from them takes, each counted once.
+type tallies map[counting][2]ledger.Tally
+
+type counting struct {
+	kernel   *ledger.Kernel
+	way      string
+	n, total int
+}
+
+// of is one direction of attaching to n functions.
+func (counts tallies) of(k *ledger.Kernel, w ledger.Way, direction string, n, total int) (ledger.Tally, error) {
+	key := counting{k, w.Name, n, total}
+	if _, known := counts[key]; !known {
+		on, off, err := k.Attach(w, n, total)
+		if err != nil {
+			return on, err
+		}
+		counts[key] = [2]ledger.Tally{on, off}
 	}
-	return on, err
+	if direction == published.Detach {
+		return counts[key][1], nil
+	}
+	return counts[key][0], nil
 }
 
 // answer is what the template is filled with, besides the rows.

@@ -100,7 +100,7 @@ func TestPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	predictions, err := predict(times)
+	predictions, err := tallies{}.predict(times)
 	if err != nil {
 		t.Fatal(err)
 	}

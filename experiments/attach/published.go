@@ -27,7 +27,7 @@ type comparison struct {
 var at = []int{1, 2, 32, 255, 256, 257, 1000, 20000}
 
 // compare holds the rounds against all measurements.
-func compare() (out []comparison, err error) {
+func (counts tallies) compare() (out []comparison, err error) {
 	formulas, err := published.AttachFormulas.Read("")
 	if err != nil {
 		return nil, err
@@ -56,12 +56,12 @@ func compare() (out []comparison, err error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := counted(k, w, c.Direction, c.Functions, c.Functions)
+		count, err := counts.of(k, w, c.Direction, c.Functions, c.Functions)
 		if err != nil {
 			return nil, err
 		}
-		if c.Model = t.AllRounds(); c.background {
-			c.Model -= t.Rounds[ledger.ForWakeups]
+		if c.Model = count.AllRounds(); c.background {
+			c.Model -= count.Rounds[ledger.ForWakeups]
 		}
 	}
 	return out, nil
@@ -125,7 +125,7 @@ func largest(times []published.AttachTime, way string) (n int) {
 func whole(t *published.AttachTime) bool { return strings.Contains(t.Note, "whole command") }
 
 // predict works all published times out, in every way there is.
-func predict(times []published.AttachTime) (out []prediction, err error) {
+func (counts tallies) predict(times []published.AttachTime) (out []prediction, err error) {
 	all, err := known(usual)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func predict(times []published.AttachTime) (out []prediction, err error) {
 		if wayOf(t) == "" || whole(t) {
 			continue
 		}
-		rows, err := modelled(all, machines, t)
+		rows, err := counts.modelled(all, machines, t)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func predict(times []published.AttachTime) (out []prediction, err error) {
 // modelled predicts a case from counts and calibrations, nothing fitted: for each
 // machine of the kernel's instruction set, since the one that was measured is not
 // named.
-func modelled(all []*ledger.Kernel, machines []*ledger.Machine, t *published.AttachTime) (out []prediction,
+func (counts tallies) modelled(all []*ledger.Kernel, machines []*ledger.Machine, t *published.AttachTime) (out []prediction,
 	err error) {
 	w, err := ledger.ParseWay(wayOf(t))
 	if err != nil {
@@ -172,7 +172,7 @@ func modelled(all []*ledger.Kernel, machines []*ledger.Machine, t *published.Att
 			}
 			for _, d := range directions(t) {
 				n := int(t.Functions)
-				c, err := counted(k, w, d.direction, n, max(n, records))
+				c, err := counts.of(k, w, d.direction, n, max(n, records))
 				if err != nil {
 					return nil, err
 				}

@@ -47,6 +47,8 @@ type row struct {
 	InKernel    bool
 	mean
 
+	functions []records.Addr // those that a kernel's table begins with
+
 	way  *dispatch.Way
 	fast *row // the same calls on the fast path; nil of these
 }
@@ -69,14 +71,22 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	err = experiments.Each(ctx, s, c.rows(kernels), func(r *row) (*row, error) { return r, r.count(ctx) })
+	rows, err := c.rows(ctx, kernels)
+	if err != nil {
+		return nil, err
+	}
+	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
 	return s, cmp.Or(err, experiments.Beside(s, "attach", attached), experiments.Beside(s, "ops", published.TimesByOps(times)))
 }
 
 // rows are all set-ups that an instruction set can have: where sites do not name their ops, a trampoline out of range
 // cannot be called at all.
-func (c *Config) rows(kernels []*ledger.Kernel) (out []*row) {
+func (c *Config) rows(ctx context.Context, kernels []*ledger.Kernel) (out []*row, err error) {
 	for _, arch := range c.Arches {
+		t, err := records.Open(ctx, records.DefaultFor(arch.Traits().Name), records.Options{})
+		if err != nil {
+			return nil, err
+		}
 		for _, one := range []bool{false, true} {
 			known := slices.ContainsFunc(kernels, func(k *ledger.Kernel) bool {
 				return k.Arch == arch.Traits().Name && k.SharedDirectOps() == one
@@ -86,7 +96,7 @@ func (c *Config) rows(kernels []*ledger.Kernel) (out []*row) {
 					continue
 				}
 				for _, n := range c.Trampolines {
-					fast := &row{ISA: arch, Trampolines: n, One: one, Far: far, InKernel: known}
+					fast := &row{ISA: arch, functions: t.Addrs()[:n], Trampolines: n, One: one, Far: far, InKernel: known}
 					slow := *fast
 					slow.Slow, slow.fast = true, fast
 					out = append(out, fast, &slow)
@@ -94,7 +104,7 @@ func (c *Config) rows(kernels []*ledger.Kernel) (out []*row) {
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // mean is what a call takes, in the mean over functions.
@@ -108,12 +118,12 @@ type mean struct {
 const sampled = 16
 
 // count counts calls, on the slow path with somebody who traces all functions too.
-func (r *row) count(ctx context.Context) (err error) {
+func (r *row) count() (err error) {
 	if r.Slow {
 		r.way = r.fast.way
 		err = r.way.Attach(tracers.NewOps("all", tracers.CountHits, 0))
 	} else {
-		err = r.attach(ctx)
+		err = r.attach()
 	}
 	if err != nil {
 		return err
@@ -134,13 +144,9 @@ func (r *row) count(ctx context.Context) (err error) {
 	return nil
 }
 
-// attach attaches a trampoline to each of the functions that a kernel's table begins with.
-func (r *row) attach(ctx context.Context) error {
-	t, err := records.Open(ctx, records.DefaultFor(r.ISA.Traits().Name), records.Options{})
-	if err != nil {
-		return err
-	}
-	ips := t.Addrs()[:r.Trampolines]
+// attach attaches a trampoline to each of the functions.
+func (r *row) attach() error {
+	ips := r.functions
 	name := map[[2]bool]string{
 		{}: "direct", {false, true}: "direct-ops", {true, false}: "single-direct", {true, true}: "single-direct-far"}
 	kind, err := dispatch.Parse(name[[2]bool{r.One, r.Far}])

@@ -47,10 +47,12 @@ func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (
 }
 
 func enable(ctx context.Context, j *sim.Job, limit int) (u Update, err error) {
-	count, err := j.Count(ctx)
-	if err != nil || count.IPIs > limit {
-		u.PlanRow, u.CountedOnly = count, true
-		return u, err
+	if limit < math.MaxInt {
+		count, err := j.Count(ctx)
+		if err != nil || count.IPIs > limit {
+			u.PlanRow, u.CountedOnly = count, true
+			return u, err
+		}
 	}
 	m, err := sim.NewTimed(j)
 	if err != nil {
