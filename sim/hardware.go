@@ -40,7 +40,11 @@ type executing interface {
 
 // NewHardware lays the table out in executable memory and starts the threads. Close must
 // follow; there can be one in a process at a time.
-func NewHardware(j *Job) (*Hardware, error) {
+func NewHardware(j *Job) (*Hardware, error) { return (*Hardware)(nil).Next(j) }
+
+// Next is NewHardware after another one, which it closes, and whose process it goes on in if both are in one of their
+// own. Nil is none.
+func (h *Hardware) Next(j *Job) (*Hardware, error) {
 	s, err := j.sites()
 	if err != nil {
 		return nil, err
@@ -52,16 +56,22 @@ func NewHardware(j *Job) (*Hardware, error) {
 		Code: &s.code, Initial: s.initial, Roles: j.Roles, Filling: j.mutation.Filling, Seed: j.Seed, Broken: j.suspect(),
 		Borderless: j.Borderless, Even: j.Even, Slots: j.slots(),
 	}
-	h := &Hardware{cfg: cfg}
-	if h.machine, err = newExecuting(cfg, cfg.Broken && !j.InProcess); err != nil {
+	next := &Hardware{cfg: cfg}
+	if next.machine, err = h.executing(cfg, cfg.Broken && !j.InProcess); err != nil {
 		return nil, err
 	}
-	h.updater = newUpdater(j, seen{h}, s, nil)
-	return h, nil
+	next.updater = newUpdater(j, seen{next}, s, nil)
+	return next, nil
 }
 
-// newExecuting makes the machine, in a process of its own if apart.
-func newExecuting(cfg hardware.Config, apart bool) (executing, error) {
+// executing makes a machine in place of the one that there is, in a process of its own if apart.
+func (h *Hardware) executing(cfg hardware.Config, apart bool) (executing, error) {
+	if h != nil {
+		if c, is := h.machine.(*hardware.Child); is && apart && c.Renew(cfg) == nil {
+			return c, nil
+		}
+		h.Close()
+	}
 	if apart {
 		return hardware.NewChild(cfg)
 	}
@@ -87,8 +97,7 @@ func (h *Hardware) again(patches []poke.Patch) (err error) {
 		}
 		return initial(site)
 	}
-	h.Close()
-	h.machine, err = newExecuting(h.cfg, true)
+	h.machine, err = h.executing(h.cfg, true)
 	return err
 }
 

@@ -24,19 +24,28 @@ func config(lab experiments.Lab, t *records.Table, b sched.Buffer) sim.Config {
 	}
 }
 
+// machine is what updates are made on, one job after the other.
+type machine struct{ at *sim.Hardware }
+
+func (m *machine) close() {
+	if m.at != nil {
+		m.at.Close()
+	}
+}
+
 // flip enables and disables everything in turn, so many times at most, and hands each row
 // over, with the first violations so far. It ends early when enough says so; nil never does.
-func flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation),
+func (m *machine) flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation),
 	enough func() bool) error {
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return err
 	}
-	h, err := sim.NewHardware(j)
+	h, err := m.at.Next(j)
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	m.at = h
 	for i := range times {
 		row, err := h.Update(ctx, i%2 == 0)
 		if err != nil {

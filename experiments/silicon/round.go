@@ -44,11 +44,13 @@ func measureRounds(ctx context.Context, s *experiments.Study[roundConfig, roundR
 	if err != nil {
 		return nil, err
 	}
+	m := &machine{}
+	defer m.close()
 	err = experiments.Each(ctx, s, []bool{false, true}, func(wait bool) (roundRow, error) {
 		r := roundRow{Wait: wait, Median: math.Inf(1)}
 		c := config(s.Lab, table, sched.Dynamic)
 		c.Borderless = !wait
-		err := flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, _ []cpus.Violation) {
+		err := m.flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, _ []cpus.Violation) {
 			r.Updates++
 			r.Rounds += u.Rounds
 			r.Traps += u.Traps

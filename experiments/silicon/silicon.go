@@ -75,10 +75,12 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (any, error
 	if err != nil {
 		return nil, err
 	}
+	m := &machine{}
+	defer m.close()
 	err = experiments.Each(ctx, s, s.Config.Buffers, func(b sched.Buffer) (row, error) {
 		c := config(s.Lab, table, b)
 		c.Even = true
-		r, err := execute(ctx, c, s.Config.Repeats)
+		r, err := m.execute(ctx, c, s.Config.Repeats)
 		if err == nil {
 			err = r.model(ctx, c, k)
 		}
@@ -108,10 +110,10 @@ func calibrated(ctx context.Context) (*calibration.Calibration, error) {
 }
 
 // execute measures one vector.
-func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) {
+func (m *machine) execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) {
 	r.Buffer = c.Buffer
 	var times []float64
-	err = flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
+	err = m.flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
 		r.Violations += u.Violations
 		if u.Direction != "enable" {
 			return

@@ -95,12 +95,14 @@ func measurePlaces(ctx context.Context, s *experiments.Study[straddleConfig, str
 			points = append(points, point{m, p})
 		}
 	}
-	err := experiments.Each(ctx, s, points, func(p point) (straddleRow, error) { return try(ctx, s, p) })
+	m := &machine{}
+	defer m.close()
+	err := experiments.Each(ctx, s, points, func(p point) (straddleRow, error) { return m.try(ctx, s, p) })
 	return s, cmp.Or(err, experiments.Beside(s, "defects", defects(s.Rows)))
 }
 
 // try tries one point.
-func try(ctx context.Context, s *experiments.Study[straddleConfig, straddleRow], p point) (straddleRow, error) {
+func (m *machine) try(ctx context.Context, s *experiments.Study[straddleConfig, straddleRow], p point) (straddleRow, error) {
 	const base = 0xffffffff81000000
 	var raw []records.Raw
 	for i := range s.Config.Sites {
@@ -115,7 +117,7 @@ func try(ctx context.Context, s *experiments.Study[straddleConfig, straddleRow],
 		c.Mutation = p.mutation
 	}
 	r := straddleRow{place: p.place, Mutation: p.mutation}
-	err = flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
+	err = m.flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
 		r.Met.N++
 		r.changes += u.Patches
 		r.Traps += u.Traps

@@ -6,6 +6,7 @@ package hardware
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -47,7 +48,7 @@ type Child struct {
 // childOf names, in a child's environment, the process that it is the child of.
 const childOf = "TEXTPOKE_HARDWARE_CHILD_OF"
 
-// The messages to a child: first its machine, then its work.
+// The messages to a child: its machine, its work, and then another machine or none.
 type (
 	hello struct {
 		Sites      []records.Addr
@@ -64,8 +65,9 @@ type (
 		Even       bool
 	}
 	request struct {
-		Cancel bool // the update that is under way
-		Update *poke.Update
+		Machine *hello // in place of the one before
+		Cancel  bool   // the update that is under way
+		Update  *poke.Update
 	}
 	reply struct {
 		Outcome Outcome
@@ -85,15 +87,44 @@ func NewChild(cfg Config) (*Child, error) {
 	if err := Fits(cfg.Roles, allowed); err != nil {
 		return nil, err
 	}
-	c := &Child{cfg: cfg, last: map[int32]isa.Text{}, patience: patience}
+	c := &Child{patience: patience}
 	if err := c.start(); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	if err := c.Renew(cfg); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// start starts the process and waits until it has the machine.
+// Renew lets the process have another machine.
+func (c *Child) Renew(cfg Config) error {
+	if c.dead {
+		return ErrDead
+	}
+	c.cfg, c.last = cfg, map[int32]isa.Text{}
+	code := cfg.Code
+	h := &hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
+		cfg.Seed, cfg.Borderless, cfg.Even}
+	for i := range code.Sites {
+		h.Initial = append(h.Initial, cfg.Initial(i))
+	}
+	if err := c.send.Encode(request{Machine: h}); err != nil {
+		return c.died(err)
+	}
+	var r reply
+	if err := c.receive.Decode(&r); err != nil {
+		return c.died(err)
+	}
+	if !r.Begun {
+		return fmt.Errorf("%w: %s", ErrNone, r.Err)
+	}
+	return nil
+}
+
+// start starts the process.
 func (c *Child) start() (err error) {
 	if c.blocks, err = live.File("blocks"); err != nil {
 		return err
@@ -117,22 +148,6 @@ func (c *Child) start() (err error) {
 		return fmt.Errorf("start a process for plans that may break: %w", err)
 	}
 	c.cmd, c.in, c.send, c.receive = cmd, in, gob.NewEncoder(in), gob.NewDecoder(out)
-	cfg, code := &c.cfg, c.cfg.Code
-	h := hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
-		cfg.Seed, cfg.Borderless, cfg.Even}
-	for i := range code.Sites {
-		h.Initial = append(h.Initial, cfg.Initial(i))
-	}
-	if err := c.send.Encode(h); err != nil {
-		return c.died(err)
-	}
-	var r reply
-	if err := c.receive.Decode(&r); err != nil {
-		return c.died(err)
-	}
-	if !r.Begun {
-		return fmt.Errorf("%w: %s", ErrNone, r.Err)
-	}
 	return nil
 }
 
@@ -280,19 +295,7 @@ func init() {
 func serve(in io.Reader, out io.Writer) {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM) // the parent says when to end
 	receive, send := gob.NewDecoder(in), gob.NewEncoder(out)
-	var h hello
-	if receive.Decode(&h) != nil {
-		return
-	}
-	m, err := h.machine()
-	if err != nil {
-		_ = send.Encode(reply{Err: err.Error()})
-		return
-	}
-	if send.Encode(reply{Begun: true}) != nil {
-		return
-	}
-	requests := make(chan *poke.Update)
+	requests := make(chan request)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(requests)
@@ -305,22 +308,18 @@ func serve(in io.Reader, out io.Writer) {
 			if r.Cancel {
 				cancel()
 			} else {
-				requests <- r.Update
+				requests <- r
 			}
 		}
 	}()
-	for u := range requests {
+	files := [2]*os.File{os.NewFile(3, "blocks"), os.NewFile(4, "text")}
+	var m *Machine
+	for q := range requests {
 		var r reply
-		r.Outcome, err = m.Update(ctx, u)
-		if err != nil {
-			r.Err = err.Error()
-			if failed, ok := errors.AsType[*poke.Error](err); ok {
-				r.Err = fmt.Sprint(failed.Err)
-				r.Failed = &poke.Error{State: failed.State, Begun: failed.Begun, Step: failed.Step, Patch: failed.Patch}
-			}
-		}
-		for i := range u.Patches {
-			r.Text = append(r.Text, m.Peek(int(u.Patches[i].Site)))
+		if q.Machine != nil {
+			m, r = q.Machine.machine(m, files)
+		} else {
+			r = m.answer(ctx, q.Update)
 		}
 		if send.Encode(r) != nil {
 			return
@@ -328,17 +327,42 @@ func serve(in io.Reader, out io.Writer) {
 	}
 }
 
-// machine configures the machine of a child.
-func (h *hello) machine() (*Machine, error) {
-	path, err := cpus.ParsePath(h.Path)
-	if err != nil {
-		return nil, err
+// answer carries an update out.
+func (m *Machine) answer(ctx context.Context, u *poke.Update) (r reply) {
+	var err error
+	if r.Outcome, err = m.Update(ctx, u); err != nil {
+		r.Err = err.Error()
+		if failed, ok := errors.AsType[*poke.Error](err); ok {
+			r.Err = fmt.Sprint(failed.Err)
+			r.Failed = &poke.Error{State: failed.State, Begun: failed.Begun, Step: failed.Step, Patch: failed.Patch}
+		}
 	}
-	code := &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Layout: h.Layout, Sites: h.Sites, Entry: h.Entry,
-		Len: h.Len, Path: path}
-	return New(Config{
-		Code: code, Initial: func(site int) isa.Text { return h.Initial[site] }, Roles: h.Roles, Slots: h.Slots,
-		Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless, Even: h.Even,
-		blocks: os.NewFile(3, "blocks"), text: os.NewFile(4, "text"),
-	})
+	for i := range u.Patches {
+		r.Text = append(r.Text, m.Peek(int(u.Patches[i].Site)))
+	}
+	return r
+}
+
+// machine makes the machine of a child, in place of the one that it had before, if any.
+func (h *hello) machine(before *Machine, files [2]*os.File) (m *Machine, r reply) {
+	if before != nil {
+		_ = before.Close()
+	}
+	path, err := cpus.ParsePath(h.Path)
+	for _, f := range files {
+		err = cmp.Or(err, f.Truncate(0)) // nothing of the one before is left
+	}
+	if err == nil {
+		code := &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Layout: h.Layout, Sites: h.Sites, Entry: h.Entry,
+			Len: h.Len, Path: path}
+		m, err = New(Config{
+			Code: code, Initial: func(site int) isa.Text { return h.Initial[site] }, Roles: h.Roles, Slots: h.Slots,
+			Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless, Even: h.Even,
+			blocks: files[0], text: files[1],
+		})
+	}
+	if err != nil {
+		return nil, reply{Err: err.Error()}
+	}
+	return m, reply{Begun: true}
 }

@@ -247,15 +247,15 @@ func (m *Machine) end() {
 	}
 }
 
-// call lets all threads but the patcher's call, and waits until they do.
+// call lets all threads but the patcher's call, and waits until they are at it: each has made some calls.
 func (m *Machine) call(ctx context.Context) error {
 	for i, c := range m.cpus {
-		if i == m.home {
-			continue
+		if i != m.home {
+			c.begin()
 		}
-		from := c.Counts().Begun
-		c.begin()
-		for c.role == cpus.Busy && c.Counts().Begun == from {
+	}
+	for i, c := range m.cpus {
+		for from := c.Counts().Begun; i != m.home && c.role == cpus.Busy && c.Counts().Begun-from < stretch; {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -23,6 +23,9 @@ func NewChild(Config) (*Child, error) {
 	return nil, err
 }
 
+// Renew says that there is none.
+func (*Child) Renew(Config) error { return ErrNone }
+
 // Machine is what only Linux on x86-64 can have.
 type Machine struct{}
 
