@@ -4,7 +4,6 @@ package metadata
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -40,10 +39,9 @@ type Padding struct {
 	text    Text
 	numbers []atomic.Uint32 // the text, a word each; 0 before functions without a record
 	records atomic.Pointer[[]atomic.Pointer[Record]]
-	change  sync.Mutex
 	free    []uint32 // numbers that were given back
 	used    uint32   // numbers that were ever given, and 0, which is none
-	n       atomic.Int64
+	changes
 }
 
 // maxText is as far as calls reach on the architecture with the longest reach
@@ -97,17 +95,16 @@ func (p *Padding) Set(r *Record) error {
 		return fmt.Errorf("metadata of %v: no number fits before it: want a multiple of %d above %v and below %v",
 			r.Func, word, p.text.Start, p.text.End)
 	}
-	p.change.Lock()
-	defer p.change.Unlock()
-	if i := w.Load(); i != 0 {
+	return p.set(r, func() bool {
+		i := w.Load()
+		added := i == 0
+		if added {
+			i = p.take()
+		}
 		(*p.records.Load())[i].Store(r)
-		return nil
-	}
-	i := p.take()
-	(*p.records.Load())[i].Store(r)
-	w.Store(i)
-	p.n.Add(1)
-	return nil
+		w.Store(i)
+		return added
+	})
 }
 
 // take is a number that is not in use. All numbers in the array being so, it is
@@ -136,21 +133,16 @@ func (p *Padding) Remove(at records.Addr) bool {
 	if w == nil || at%word != 0 {
 		return false
 	}
-	p.change.Lock()
-	defer p.change.Unlock()
-	i := w.Load()
-	if i == 0 {
-		return false
-	}
-	w.Store(0)
-	(*p.records.Load())[i].Store(nil)
-	p.free = append(p.free, i)
-	p.n.Add(-1)
-	return true
+	return p.remove(func() bool {
+		i := w.Load()
+		if i != 0 {
+			w.Store(0)
+			(*p.records.Load())[i].Store(nil)
+			p.free = append(p.free, i)
+		}
+		return i != 0
+	})
 }
-
-// Len implements Table.
-func (p *Padding) Len() int { return int(p.n.Load()) }
 
 // Cost implements Counted: the number, the array's place, the record. The
 // comparison stands for the grace period and is counted.

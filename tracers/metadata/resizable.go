@@ -4,7 +4,6 @@ package metadata
 
 import (
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -44,10 +43,9 @@ const (
 // So no change works on more than 16 cells and its own search; but to get the new
 // table's memory, which is all zeros, takes as long as it takes.
 type Resizable struct {
-	head   atomic.Pointer[cells]
-	change sync.Mutex
-	moved  int // cells of head that have moved; while there is a next
-	n      atomic.Int64
+	changes
+	head  atomic.Pointer[cells]
+	moved int // cells of head that have moved; while there is a next
 }
 
 // cells are one table.
@@ -127,49 +125,41 @@ func (t *Resizable) cell(at records.Addr) *cell {
 
 // Set implements Table.
 func (t *Resizable) Set(r *Record) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	t.change.Lock()
-	defer t.change.Unlock()
-	t.move()
-	if s := t.cell(r.Func); s != nil {
-		s.rec.Store(r)
-		return nil
-	}
-	last := t.head.Load()
-	if next := last.next.Load(); next != nil {
-		last = next
-	}
-	last.put(r)
-	t.n.Add(1)
-	t.resize()
-	return nil
+	return t.set(r, func() bool {
+		t.move()
+		if s := t.cell(r.Func); s != nil {
+			s.rec.Store(r)
+			return false
+		}
+		last := t.head.Load()
+		if next := last.next.Load(); next != nil {
+			last = next
+		}
+		last.put(r)
+		t.resize(t.Len() + 1)
+		return true
+	})
 }
 
 // Remove implements Table.
 func (t *Resizable) Remove(at records.Addr) bool {
-	if at == 0 {
-		return false
-	}
-	t.change.Lock()
-	defer t.change.Unlock()
-	t.move()
-	s := t.cell(at)
-	if s == nil {
-		return false
-	}
-	s.rec.Store(nil)
-	t.n.Add(-1)
-	t.resize()
-	return true
+	return at != 0 && t.remove(func() bool {
+		t.move()
+		s := t.cell(at)
+		if s == nil {
+			return false
+		}
+		s.rec.Store(nil)
+		t.resize(t.Len() - 1)
+		return true
+	})
 }
 
-// resize begins a move if none is on and one is due: half of the cells have an
+// resize begins a move for n records if none is on and one is due: half of the cells have an
 // address, or less than an eighth of them a record.
-func (t *Resizable) resize() {
+func (t *Resizable) resize(n int) {
 	c := t.head.Load()
-	size, n := len(c.slots), t.Len()
+	size := len(c.slots)
 	if c.next.Load() != nil || 2*c.used < size && (8*n >= size || size == minCells) {
 		return
 	}
@@ -225,9 +215,6 @@ func (t *Resizable) move() bool {
 	t.head.Store(to)
 	return false
 }
-
-// Len implements Table.
-func (t *Resizable) Len() int { return int(t.n.Load()) }
 
 // Cost implements Counted: the table, the place of its cells, a cell (its place does not
 // depend on the contents of the one before), the record.

@@ -157,11 +157,43 @@ func home(at records.Addr, shift uint8) uint64 {
 	return uint64(at) * 0x61C8864680B583EB >> shift
 }
 
+// changes are what all tables have: changes wait for each other, and records are counted.
+type changes struct {
+	change sync.Mutex
+	n      atomic.Int64
+}
+
+// Len implements Table.
+func (c *changes) Len() int { return int(c.n.Load()) }
+
+// set lets put store a record, and say whether its function had none.
+func (c *changes) set(r *Record, put func() (added bool)) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	if put() {
+		c.n.Add(1)
+	}
+	return nil
+}
+
+// remove lets take remove a record, and say whether there was one.
+func (c *changes) remove(take func() (had bool)) bool {
+	c.change.Lock()
+	defer c.change.Unlock()
+	had := take()
+	if had {
+		c.n.Add(-1)
+	}
+	return had
+}
+
 // syncMap is the standard library's map for readers that do not wait.
 type syncMap struct {
-	m      sync.Map
-	change sync.Mutex // n goes with m
-	n      atomic.Int64
+	changes
+	m sync.Map
 }
 
 func (s *syncMap) Lookup(at records.Addr) *Record {
@@ -172,31 +204,22 @@ func (s *syncMap) Lookup(at records.Addr) *Record {
 }
 
 func (s *syncMap) Set(r *Record) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	s.change.Lock()
-	defer s.change.Unlock()
-	if _, had := s.m.Swap(r.Func, r); !had {
-		s.n.Add(1)
-	}
-	return nil
+	return s.set(r, func() bool {
+		_, had := s.m.Swap(r.Func, r)
+		return !had
+	})
 }
 
 func (s *syncMap) Remove(at records.Addr) bool {
-	s.change.Lock()
-	defer s.change.Unlock()
-	_, had := s.m.LoadAndDelete(at)
-	if had {
-		s.n.Add(-1)
-	}
-	return had
+	return s.remove(func() bool {
+		_, had := s.m.LoadAndDelete(at)
+		return had
+	})
 }
-
-func (s *syncMap) Len() int { return int(s.n.Load()) }
 
 // lockedMap is a plain map behind a lock that readers share.
 type lockedMap struct {
+	changes
 	mu sync.RWMutex
 	m  map[records.Addr]*Record
 }
@@ -209,27 +232,23 @@ func (l *lockedMap) Lookup(at records.Addr) *Record {
 }
 
 func (l *lockedMap) Set(r *Record) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.m[r.Func] = r
-	return nil
+	return l.set(r, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		had := l.m[r.Func] != nil
+		l.m[r.Func] = r
+		return !had
+	})
 }
 
 func (l *lockedMap) Remove(at records.Addr) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, had := l.m[at]
-	delete(l.m, at)
-	return had
-}
-
-func (l *lockedMap) Len() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.m)
+	return l.remove(func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		had := l.m[at] != nil
+		delete(l.m, at)
+		return had
+	})
 }
 
 // Fixed is a hash with as many buckets as on the first day, each the head of a
@@ -242,10 +261,9 @@ func (l *lockedMap) Len() int {
 // New nodes come first in their chain (hlist_add_head_rcu). A node that was taken
 // out still points at the one behind it, so that who stands on it finds on.
 type Fixed struct {
+	changes
 	buckets []atomic.Pointer[node]
 	shift   uint8
-	change  sync.Mutex
-	n       atomic.Int64
 }
 
 type node struct {
@@ -289,39 +307,30 @@ func (f *Fixed) find(at records.Addr) (*node, *atomic.Pointer[node]) {
 
 // Set implements Table.
 func (f *Fixed) Set(r *Record) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	f.change.Lock()
-	defer f.change.Unlock()
-	if n, _ := f.find(r.Func); n != nil {
+	return f.set(r, func() bool {
+		if n, _ := f.find(r.Func); n != nil {
+			n.rec.Store(r)
+			return false
+		}
+		head := f.bucket(r.Func)
+		n := &node{at: r.Func}
 		n.rec.Store(r)
-		return nil
-	}
-	head := f.bucket(r.Func)
-	n := &node{at: r.Func}
-	n.rec.Store(r)
-	n.next.Store(head.Load())
-	head.Store(n)
-	f.n.Add(1)
-	return nil
+		n.next.Store(head.Load())
+		head.Store(n)
+		return true
+	})
 }
 
 // Remove implements Table.
 func (f *Fixed) Remove(at records.Addr) bool {
-	f.change.Lock()
-	defer f.change.Unlock()
-	n, link := f.find(at)
-	if n == nil {
-		return false
-	}
-	link.Store(n.next.Load())
-	f.n.Add(-1)
-	return true
+	return f.remove(func() bool {
+		n, link := f.find(at)
+		if n != nil {
+			link.Store(n.next.Load())
+		}
+		return n != nil
+	})
 }
-
-// Len implements Table.
-func (f *Fixed) Len() int { return int(f.n.Load()) }
 
 // Cost implements Counted: the bucket, a node a comparison (its address and its
 // pointers at once), and the record.
