@@ -4,6 +4,7 @@ package experiments
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -224,6 +225,20 @@ func (m Machine) String() string {
 
 // ISA is its instruction set.
 func (m Machine) ISA() (isa.Arch, error) { return cpus.ParseArch(m.Arch) }
+
+// Job is a combination on it, on the timed engine, about a table of records: all that follows from the machine.
+func (m Machine) Job(ctx context.Context, lab Lab, table string) (c sim.Config, err error) {
+	c = sim.Config{Engine: sim.TimedEngine, Calibration: m.Calibration, Roles: m.Busy(), Seed: lab.Seed, Revision: lab.Revision,
+		Log: lab.Log}
+	if c.Arch, err = m.ISA(); err != nil {
+		return c, err
+	}
+	c.Table, err = records.Open(ctx, table, records.Options{})
+	return c, err
+}
+
+// Ascending is a table of so many records in the order of their addresses.
+func Ascending(n int) string { return fmt.Sprintf("gen:n=%d,order=sorted", n) }
 
 // Busy are its CPUs, all of them busy.
 func (m Machine) Busy() []cpus.Role { return make([]cpus.Role, m.Online) }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"math"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
@@ -149,19 +147,13 @@ const timelineLimit = 16 << 20
 // first time on the first machine is recorded.
 func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*keyRow, error) {
 	out := &keyRow{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0]}
-	c := sim.Config{
-		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
-		Calibration: m.Calibration, Calls: a.Config.Calls,
+	c, err := m.Job(ctx, lab, experiments.Ascending(n))
+	if err != nil {
+		return nil, err
 	}
-	if m == a.Config.Machines[0] && n == int(a.known.Slow.Entries) {
+	c.Protocol, c.Buffer, c.Lookup, c.Calls = w.protocol, w.buffer(n), int3.Vector, a.Config.Calls
+	if out.First && n == int(a.known.Slow.Entries) {
 		c.Timeline = a.timeline
-	}
-	var err error
-	if c.Arch, err = m.ISA(); err != nil {
-		return nil, err
-	}
-	if c.Table, err = records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", n), records.Options{}); err != nil {
-		return nil, err
 	}
 	var update, exposure, traps []float64
 	lab.Kept = nil // no key is switched with the same seed again
@@ -170,9 +162,6 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		u, err := modelled.Enable(ctx, lab, c, math.MaxInt)
 		if err != nil {
 			return nil, err
-		}
-		if u.Violations > 0 {
-			return nil, fmt.Errorf("%s: %d properties violated", c.String(), u.Violations)
 		}
 		out.Counted = u.PlanRow
 		if i == 0 {

@@ -5,7 +5,6 @@ package batches
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -111,15 +110,13 @@ func (c *offer) CPUs() string { return cpus.FormatRoles(c.Roles) }
 
 // choices goes through all there is to choose on one machine.
 func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*offer, err error) {
-	c := sim.Config{Lookup: int3.Vector, Roles: s.Roles, Seed: lab.Seed, Calibration: m.Calibration, Calls: s.Calls}
+	c, err := m.Job(ctx, lab, cmp.Or(s.Records, records.DefaultFor(m.Arch)))
+	if err != nil {
+		return nil, err
+	}
+	c.Lookup, c.Roles, c.Calls = int3.Vector, s.Roles, s.Calls
 	if c.Roles == nil {
 		c.Roles = m.Shielded()
-	}
-	if c.Arch, err = m.ISA(); err != nil {
-		return nil, err
-	}
-	if c.Table, err = records.Open(ctx, cmp.Or(s.Records, records.DefaultFor(m.Arch)), records.Options{}); err != nil {
-		return nil, err
 	}
 	if c.Isolated() == 0 {
 		return nil, fmt.Errorf("cpus %s: none is isolated: no budget can be exceeded", cpus.FormatRoles(c.Roles))
@@ -153,9 +150,6 @@ func (s *budgets) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*
 	var err error
 	if one.Update, err = modelled.Enable(ctx, lab, c, s.Limit); err != nil || one.Modelled == nil {
 		return one, err
-	}
-	if one.Violations > 0 {
-		return one, errors.New(c.String() + ": properties were violated")
 	}
 	one.Taken = one.takes(s.Measure)
 	if one.Lazy > 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -102,15 +101,12 @@ const slots = 256
 // batches compiles what the kernel does on a machine, once for each number of clients
 // up to most whose patches are queued together, in address order.
 func batches(ctx context.Context, m experiments.Machine, most, patches int) ([]batch, error) {
-	arch, err := m.ISA()
+	c, err := m.Job(ctx, experiments.Lab{}, experiments.Ascending(most*patches))
 	if err != nil {
 		return nil, err
 	}
-	table, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", most*patches), records.Options{})
-	if err != nil {
-		return nil, err
-	}
-	job, err := sim.NewJob(sim.Config{Arch: arch, Table: table, Roles: m.Busy(), Buffer: sched.Buffer{Slots: slots}})
+	c.Buffer = sched.Buffer{Slots: slots}
+	job, err := sim.NewJob(c)
 	if err != nil {
 		return nil, err
 	}

@@ -252,7 +252,7 @@ func (g *grid) sources(c *Config, values map[string]string) (sources []string, o
 		}
 	}
 	for _, n := range c.Sites {
-		sources = append(sources, fmt.Sprintf("gen:n=%d,order=sorted", n))
+		sources = append(sources, experiments.Ascending(n))
 	}
 	if len(c.Records) > 0 || sources != nil {
 		return append(sources, c.Records...), own

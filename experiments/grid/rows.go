@@ -5,9 +5,8 @@ package grid
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -173,30 +172,10 @@ func (g *grid) do(ctx context.Context, s *experiments.Study[Config, form.Row], m
 		m.PlanRow, err = j.Count(ctx)
 		return err
 	}
-	if m.Machine.Calibration != nil || m.Point.Engine == sim.TimedEngine {
-		m.Update, err = modelled.Enable(ctx, s.Lab, m.Point.Config, s.Config.Limit)
-	} else {
-		err = g.live(ctx, s, m)
+	limit := s.Config.Limit
+	if g.form.Grid.Axis(limitAxis) == nil {
+		limit = math.MaxInt
 	}
-	if err == nil && m.Violations > 0 {
-		err = fmt.Errorf("%s: %d properties violated", m.Point.Config.String(), m.Violations)
-	}
+	m.Update, err = modelled.Enable(ctx, s.Lab, m.Point.Config, limit)
 	return err
-}
-
-// live runs an update on this machine's goroutines.
-func (g *grid) live(ctx context.Context, s *experiments.Study[Config, form.Row], m *Measured) error {
-	c := m.Point.Config
-	c.Revision, c.Log = s.Revision, s.Log
-	j, err := sim.NewJob(c)
-	if err != nil {
-		return err
-	}
-	e, err := sim.NewEngine(j)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	m.RunRow, err = e.Update(ctx, true)
-	return errors.Join(err, ctx.Err())
 }

@@ -242,11 +242,7 @@ const functions = 10_000
 
 // pass lets the hours pass: so many updates, to and fro, at times that are drawn.
 func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
-	arch, err := r.Machine.ISA()
-	if err != nil {
-		return err
-	}
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", functions), records.Options{})
+	c, err := r.Machine.Job(ctx, lab, experiments.Ascending(functions))
 	if err != nil {
 		return err
 	}
@@ -254,15 +250,12 @@ func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
 	for i := range sites {
 		switched = append(switched, fmt.Sprintf("fn%d", functions/2+i))
 	}
-	filter, err := records.ParseFilter(switched)
-	if err != nil {
+	if c.Filter, err = records.ParseFilter(switched); err != nil {
 		return err
 	}
-	j, err := sim.NewJob(sim.Config{
-		Arch: arch, Protocol: r.Protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
-		Revision: lab.Revision, Log: lab.Log,
-		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: new(float64), Entries: &r.entries,
-	})
+	c.Protocol, c.Buffer, c.Lookup, c.Roles = r.Protocol(), sched.Dynamic, int3.Vector, r.roles
+	c.Calls, c.Entries = new(float64), &r.entries
+	j, err := sim.NewJob(c)
 	if err != nil {
 		return err
 	}

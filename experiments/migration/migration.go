@@ -166,7 +166,7 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 		return err
 	}
 	// A vector of one slot makes a batch of every record.
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.Why.Rounds/perBatch()), records.Options{})
+	t, err := records.Open(ctx, experiments.Ascending(int(m.Why.Rounds/perBatch())), records.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ package refcount
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"math"
 	"strings"
 
@@ -16,9 +15,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim"
 )
 
 // Config says which updates are carried out: every combination of its lists.
@@ -130,18 +127,13 @@ func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) (err 
 // enable is the row's update on a machine with some costs, and so many calls.
 func (r *row) enable(ctx context.Context, lab experiments.Lab, k *calibration.Calibration,
 	calls float64) (u modelled.Update, err error) {
-	arch, err := r.Machine.ISA()
+	c, err := r.Machine.Job(ctx, lab, experiments.Ascending(r.Entries))
 	if err != nil {
 		return u, err
 	}
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", r.Entries), records.Options{})
-	if err != nil {
-		return u, err
-	}
-	return modelled.Enable(ctx, lab, sim.Config{
-		Arch: arch, Protocol: "breakpoint", Buffer: sched.Dynamic, Lookup: int3.Vector, Refs: r.Refs, Table: t,
-		Roles: r.Machine.Busy(), Seed: lab.Seed, Calibration: k, Calls: &calls, OutOfTurn: r.OutOfTurn,
-	}, math.MaxInt)
+	c.Protocol, c.Buffer, c.Lookup, c.Refs = "breakpoint", sched.Dynamic, int3.Vector, r.Refs
+	c.Calibration, c.Calls, c.OutOfTurn = k, &calls, r.OutOfTurn
+	return modelled.Enable(ctx, lab, c, math.MaxInt)
 }
 
 // find finds what was published of such an update.

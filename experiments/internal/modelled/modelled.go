@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelled runs one update on the timed engine, and has its price for each CPU.
+// Package modelled runs one update, usually on the timed engine, and has its price for each CPU.
 package modelled
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -24,7 +26,7 @@ type Update struct {
 // Enable runs the update, unless all CPUs together would take more interrupts than
 // limit: then it is only counted. One that the lab has kept is not run again.
 func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (u Update, err error) {
-	c.Engine, c.Revision, c.Log = sim.TimedEngine, lab.Revision, lab.Log
+	c.Revision, c.Log = lab.Revision, lab.Log
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return u, err
@@ -54,13 +56,19 @@ func enable(ctx context.Context, j *sim.Job, limit int) (u Update, err error) {
 			return u, err
 		}
 	}
-	m, err := sim.NewTimed(j)
+	e, err := sim.NewEngine(j)
 	if err != nil {
 		return u, err
 	}
-	defer m.Close()
-	if u.RunRow, err = m.Update(ctx, true); err != nil || u.Modelled == nil {
-		return u, err
+	defer e.Close()
+	u.RunRow, err = e.Update(ctx, true)
+	switch {
+	case err != nil || ctx.Err() != nil:
+		return u, errors.Join(err, ctx.Err())
+	case u.Violations > 0:
+		return u, fmt.Errorf("%s: %d properties violated", j.Config.String(), u.Violations)
+	case u.Modelled == nil:
+		return u, nil
 	}
 	for cpu, role := range u.Roles {
 		if role == cpus.Isolated {
