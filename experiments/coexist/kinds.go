@@ -23,8 +23,9 @@ type kind struct {
 var kinds = []kind{
 	{"function", "the function tracer, all functions", (*world).function, false},
 	{"graph", "the function graph tracer", (*world).graphUser, false},
-	{"kprobe", "a kprobe at the function's entry, through ftrace", (*world).kprobe, false},
-	{"kprobe-ip", "a kprobe that may change the instruction pointer: one with a post_handler", (*world).kprobeIP, false},
+	{"kprobe", "a kprobe at the function's entry, through ftrace", probed("kprobe", 0), false},
+	{"kprobe-ip", "a kprobe that may change the instruction pointer: one with a post_handler",
+		probed("kprobe-ip", tracers.OpsIPModify), false},
 	{"fprobe", "an fprobe or kprobe_multi link without an exit handler", (*world).fprobe, false},
 	{"fprobe-exit", "an fprobe or kprobe_multi link with an exit handler", (*world).graphUser, false},
 	{"livepatch", "a live patch of the function", (*world).livepatch, false},
@@ -103,24 +104,20 @@ func (w *world) graphUser() (tracers.Report, error) {
 	return w.core.StartGraph(w.graph)
 }
 
-// kprobe and kprobeIP are probes at the entry: those of one function are one to
+// probed is a probe at the entry: those of one function are one to
 // the tracer (register_aggr_kprobe, kernel/kprobes.c), and the first decides
 // whether they may change the instruction pointer.
-func (w *world) kprobe() (tracers.Report, error) { return w.probeWith("kprobe", 0) }
-
-func (w *world) kprobeIP() (tracers.Report, error) {
-	return w.probeWith("kprobe-ip", tracers.OpsIPModify)
-}
-
-func (w *world) probeWith(name string, flags tracers.OpsFlags) (tracers.Report, error) {
-	if !w.traits.RegsEntry {
-		return tracers.Report{}, errApart
+func probed(name string, flags tracers.OpsFlags) func(*world) (tracers.Report, error) {
+	return func(w *world) (tracers.Report, error) {
+		if !w.traits.RegsEntry {
+			return tracers.Report{}, errApart
+		}
+		if w.probe != nil {
+			return tracers.Report{}, errJoins
+		}
+		w.probe = tracers.NewOps(name, w.next(), flags|tracers.OpsSaveRegs, f)
+		return w.core.Attach(w.probe)
 	}
-	if w.probe != nil {
-		return tracers.Report{}, errJoins
-	}
-	w.probe = tracers.NewOps(name, w.next(), flags|tracers.OpsSaveRegs, f)
-	return w.core.Attach(w.probe)
 }
 
 func (w *world) fprobe() (tracers.Report, error) {

@@ -4,8 +4,8 @@ package combine
 
 import (
 	"cmp"
-	"container/heap"
 	"math/rand/v2"
+	"slices"
 )
 
 // scheme is a way to carry out the updates of several clients.
@@ -140,20 +140,9 @@ type event struct {
 	client int
 }
 
-// events come out in the order of their times, kinds and clients.
-type events []event
-
-func (e events) Len() int      { return len(e) }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e events) Less(i, j int) bool {
-	a, b := e[i], e[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.client, b.client)) < 0
-}
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+// later orders events by their times, kinds and clients, the last one first.
+func later(a, b event) int {
+	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.kind, a.kind), cmp.Compare(b.client, a.client))
 }
 
 // outcome is what all updates came to.
@@ -170,7 +159,7 @@ type run struct {
 	now     nanos
 	round   nanos // how long one takes
 	batches []batch
-	events  events
+	events  []event   // to come, the next one behind all others: each client has a few
 	pauses  [][]nanos // of each client, those that are left
 	asked   []nanos   // when each client asked
 	active  int       // clients that have asked
@@ -187,9 +176,9 @@ func simulate(s scheme, round nanos, batches []batch, pauses [][]nanos) outcome 
 	for client := range pauses {
 		r.rest(client)
 	}
-	for len(r.events) > 0 {
-		e := heap.Pop(&r.events).(event)
-		r.now = e.at
+	for last := len(r.events) - 1; last >= 0; last = len(r.events) - 1 {
+		e := r.events[last]
+		r.events, r.now = r.events[:last], e.at
 		if e.kind == asks {
 			r.asked[e.client] = r.now
 			if r.active > 0 {
@@ -203,8 +192,10 @@ func simulate(s scheme, round nanos, batches []batch, pauses [][]nanos) outcome 
 }
 
 // in has something happen so much later.
-func (r *run) in(later nanos, k kind, client int) {
-	heap.Push(&r.events, event{at: r.now + later, kind: k, client: client})
+func (r *run) in(wait nanos, k kind, client int) {
+	e := event{at: r.now + wait, kind: k, client: client}
+	i, _ := slices.BinarySearchFunc(r.events, e, later)
+	r.events = slices.Insert(r.events, i, e)
 }
 
 // rest has a client pause, and then ask.

@@ -86,7 +86,15 @@ func (rows Rows) where(e *Expr) (out Rows, err error) {
 	return out, nil
 }
 
-// values are those of an expression in each row.
+// all are those of an expression in each row.
+func (rows Rows) all(of string) ([]any, error) {
+	e, err := ParseExpr(of)
+	if err != nil {
+		return nil, err
+	}
+	return rows.values(e)
+}
+
 func (rows Rows) values(e *Expr) (out []any, err error) {
 	for _, r := range rows {
 		v, err := e.Eval(r)
@@ -195,12 +203,8 @@ func (rows Rows) Min(of string) (float64, error) {
 
 // extreme is the first row in which a number is greatest, or with the sign -1 least, and that number.
 func (rows Rows) extreme(of string, sign float64) (out Row, best float64, err error) {
-	e, err := ParseExpr(of)
-	if err != nil {
-		return nil, 0, err
-	}
-	all, err := rows.values(e)
-	for i, v := range all {
+	values, err := rows.all(of)
+	for i, v := range values {
 		if f, ok := v.(float64); ok && (out == nil || sign*f > sign*best) {
 			out, best = rows[i], f
 		}
@@ -210,22 +214,14 @@ func (rows Rows) extreme(of string, sign float64) (out Row, best float64, err er
 
 // List is the value of an expression in each row, with commas between them.
 func (rows Rows) List(of string) (string, error) {
-	e, err := ParseExpr(of)
-	if err != nil {
-		return "", err
-	}
-	all, err := rows.values(e)
-	return strings.Join(printed(all), ", "), err
+	values, err := rows.all(of)
+	return strings.Join(printed(values), ", "), err
 }
 
 // Distinct are the values of an expression, each once, in the order in which they come.
 func (rows Rows) Distinct(of string) (out []any, err error) {
-	e, err := ParseExpr(of)
-	if err != nil {
-		return nil, err
-	}
-	all, err := rows.values(e)
-	for _, v := range all {
+	values, err := rows.all(of)
+	for _, v := range values {
 		if !slices.Contains(out, v) {
 			out = append(out, v)
 		}

@@ -52,15 +52,15 @@ func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
 // explain summarizes the rows, and says why any differs.
 func (a *Answer) explain() {
 	a.summarize()
-	idle, quiet := a.idle(), a.quiet()
+	rest := a.rest()
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		r.Why = r.why(idle[rowKey{r.Kernel, r.CPUs, r.Measured.Row}])
+		r.Why = r.why(rest[rowKey{r.Kernel, r.CPUs, r.Measured.Row}].idle)
 	}
 	for i := range a.Summaries {
 		s := &a.Summaries[i]
-		key := rowKey{s.Kernel, s.CPUs, s.Row}
-		s.Why, s.Quiet = s.why(idle[key]), quiet[key]
+		of := rest[rowKey{s.Kernel, s.CPUs, s.Row}]
+		s.Why, s.Quiet = s.why(of.idle), of.quiet
 	}
 }
 
@@ -125,13 +125,27 @@ type rowKey struct {
 	row    string
 }
 
-// idle is the clean value of each row in an idle second.
-func (a *Answer) idle() map[rowKey]float64 {
-	out := map[rowKey]float64{}
+// atRest is what a row shows while nothing is switched: its clean value in an idle second, and whether some receiver
+// takes none. Only such a row has no background, and its clean values can be compared with the model exactly.
+type atRest struct {
+	idle  float64
+	quiet bool
+}
+
+// rest is that of each row.
+func (a *Answer) rest() map[rowKey]atRest {
+	out := map[rowKey]atRest{}
 	for i := range a.Summaries {
-		if s := &a.Summaries[i]; s.Load == ledger.Idle {
-			out[rowKey{s.Kernel, s.CPUs, s.Row}] = s.Quietest
+		s := &a.Summaries[i]
+		if s.Load.Switches() {
+			continue
 		}
+		key := rowKey{s.Kernel, s.CPUs, s.Row}
+		r, before := out[key]
+		if r.quiet = (r.quiet || !before) && s.Quietest == 0; s.Load == ledger.Idle {
+			r.idle = s.Quietest
+		}
+		out[key] = r
 	}
 	return out
 }

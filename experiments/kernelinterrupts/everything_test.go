@@ -113,10 +113,10 @@ func TestEverythingMeasured(t *testing.T) {
 		t.Errorf("%d of %d cells lie outside of their ranges", outside, len(cells))
 	}
 	a := answer(t)
-	quiet := a.quiet()
+	rest := a.rest()
 	for i := range a.Summaries {
 		s := &a.Summaries[i]
-		if !s.Load.Switches() || !quiet[rowKey{s.Kernel, s.CPUs, s.Row}] {
+		if !s.Load.Switches() || !rest[rowKey{s.Kernel, s.CPUs, s.Row}].quiet {
 			continue
 		}
 		c := cell{name: fmt.Sprintf("%s %d %s %d %s", s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row),

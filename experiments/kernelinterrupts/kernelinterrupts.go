@@ -142,20 +142,6 @@ type reportEntry struct {
 	Pokes, Rounds                                 int
 }
 
-// quiet tells in which rows some receiver takes no interrupt while nothing is switched. Only such a row
-// has no background, and its clean values can be compared with the model exactly.
-func (a *Answer) quiet() map[rowKey]bool {
-	out := map[rowKey]bool{}
-	for i := range a.Summaries {
-		s := &a.Summaries[i]
-		if key := (rowKey{s.Kernel, s.CPUs, s.Row}); !s.Load.Switches() {
-			before, ok := out[key]
-			out[key] = (before || !ok) && s.Quietest == 0
-		}
-	}
-	return out
-}
-
 // ledgers lists those of the kernels that were measured.
 func (r *report) ledgers() error {
 	measured := map[*ledger.Kernel]bool{}

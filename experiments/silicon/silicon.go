@@ -7,7 +7,6 @@ package silicon
 import (
 	"context"
 	"embed"
-	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -17,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	engine "github.com/textpoke/textpoke/sim/hardware"
@@ -127,16 +127,12 @@ func (m *machine) execute(ctx context.Context, c sim.Config, repeats int) (r row
 			r.Waited = x.Waited
 		}
 	}, nil)
-	if err == nil {
-		r.Median = median(times)
+	if err != nil {
+		return r, err
 	}
+	median, err := fit.Median(times)
+	r.Median = median.Value
 	return r, err
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
 // model asks the timed engine about the same vector, with calls as even and as fast as
