@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -31,14 +32,15 @@ func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (
 	if err != nil {
 		return u, err
 	}
-	if lab.Kept == nil || c.Calibration == nil {
+	if lab.Kept == nil || c.Calibration == nil || c.Timeline != nil || c.Listener != nil {
 		return enable(ctx, j, limit)
 	}
 	asked := struct {
-		what, calibration string
-		costs             calibration.Costs
-		limit             int
-	}{j.Config.String(), c.Calibration.Hash(), c.Calibration.Costs, limit}
+		flags, calibration string
+		costs              calibration.Costs
+		outOfTurn          float64 // for which there is no flag
+		limit              int
+	}{strings.Join(j.Flags(), " "), c.Calibration.Hash(), c.Calibration.Costs, c.OutOfTurn, limit}
 	u, known := lab.Kept[asked].(Update)
 	if !known {
 		if u, err = enable(ctx, j, limit); err == nil {
