@@ -294,16 +294,16 @@ func TestPromisesOfWhatNeverComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range reductions {
-		got, err := Explore(t.Context(), m, Options{Reduce: r})
+		got, err := Explore(t.Context(), m, Options{Reduce: r.Reductions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Verdict != Unsafe || got.Violation.Property != cpus.StaleAfterCompletion {
-			t.Errorf("reduce %s: %s %v, want a call of what was replaced", r, got.Verdict, got.Violation)
+			t.Errorf("reduce %s: %s %v, want a call of what was replaced", r.name, got.Verdict, got.Violation)
 			continue
 		}
 		if _, err := Replay(m, got.Trace); err != nil {
-			t.Errorf("reduce %s: %v", r, err)
+			t.Errorf("reduce %s: %v", r.name, err)
 		}
 	}
 }
@@ -366,10 +366,10 @@ func TestNothingIsLeftToForget(t *testing.T) {
 		w, words := newWorld(m), make([]uint64, m.layout.words)
 		e := newExpander(m, Reductions{})
 		queue := [][]uint64{e.initial()}
-		seen := map[string]bool{stateKey(queue[0]): true}
+		seen := map[string]bool{string(stateKey(nil, queue[0])): true}
 		for ; len(queue) > 0 && len(seen) < limit; queue = queue[1:] {
 			e.expand(queue[0], func(found *cpus.Violation) bool {
-				if key := stateKey(e.next); found == nil && !seen[key] {
+				if key := string(stateKey(nil, e.next)); found == nil && !seen[key] {
 					seen[key] = true
 					queue = append(queue, slices.Clone(e.next))
 					w.unpack(e.next)

@@ -34,9 +34,9 @@ func TestGraceIsNoRound(t *testing.T) {
 		s := setup(t, "x86_64", "breakpoint", "", 2, 2)
 		s.Protocol = p
 		for _, r := range reductions {
-			if got := explore(t, s, Options{Reduce: r}); got.Verdict != Unsafe ||
+			if got := explore(t, s, Options{Reduce: r.Reductions}); got.Verdict != Unsafe ||
 				got.Violation.Property != cpus.TornFetch {
-				t.Errorf("%s, reduce %s: %s %v, want a torn fetch", op, r, got.Verdict, got.Violation)
+				t.Errorf("%s, reduce %s: %s %v, want a torn fetch", op, r.name, got.Verdict, got.Violation)
 			}
 		}
 	}

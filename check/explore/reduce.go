@@ -4,7 +4,6 @@ package explore
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
@@ -30,29 +29,42 @@ type Reductions struct {
 	Order bool
 }
 
-// reductions are the choices, and reductionNames what they are called, the default first.
-var (
-	reductions     = []Reductions{{Symmetry: true, Sites: true, Order: true}, {}, {Symmetry: true, Sites: true}, {Order: true}}
-	reductionNames = []string{"all", "none", "symmetry", "order"}
-)
+// reductions are the names of the choices,.
+var reductions = []struct {
+	name string
+	Reductions
+}{
+	{"all", Reductions{Symmetry: true, Sites: true, Order: true}},
+	{"none", Reductions{}},
+	{"symmetry", Reductions{Symmetry: true, Sites: true}},
+	{"order", Reductions{Order: true}},
+}
 
 // ReductionNames lists the choices, the default first.
-func ReductionNames() []string { return reductionNames }
+func ReductionNames() (names []string) {
+	for _, r := range reductions {
+		names = append(names, r.name)
+	}
+	return names
+}
 
 func (r Reductions) String() string {
-	if i := slices.Index(reductions, r); i >= 0 {
-		return reductionNames[i]
+	for _, n := range reductions {
+		if n.Reductions == r {
+			return n.name
+		}
 	}
 	return ""
 }
 
 // ParseReductions reads a choice.
 func ParseReductions(s string) (Reductions, error) {
-	i := slices.Index(reductionNames, s)
-	if i < 0 {
-		return Reductions{}, fmt.Errorf("reduce %q: not one of %v", s, reductionNames)
+	for _, r := range reductions {
+		if r.name == s {
+			return r.Reductions, nil
+		}
 	}
-	return reductions[i], nil
+	return Reductions{}, fmt.Errorf("reduce %q: not one of %v", s, ReductionNames())
 }
 
 // quiet says of a place in a program what cannot happen from there on before the

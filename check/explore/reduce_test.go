@@ -158,11 +158,11 @@ func TestHandlersLetOthersIn(t *testing.T) {
 		}
 		for _, r := range reductions {
 			var found cpus.Property
-			if got := explore(t, s, Options{Reduce: r}); got.Violation != nil {
+			if got := explore(t, s, Options{Reduce: r.Reductions}); got.Violation != nil {
 				found = got.Violation.Property
 			}
 			if found != want {
-				t.Errorf("refs %s, reduce %s: %q, want %q", refs, r, found, want)
+				t.Errorf("refs %s, reduce %s: %q, want %q", refs, r.name, found, want)
 			}
 		}
 	}

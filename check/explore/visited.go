@@ -196,17 +196,17 @@ type exactSegment struct {
 }
 
 func (e *exact) insert(fp uint64, words []uint64) bool {
-	key := stateKey(words)
+	key := stateKey(make([]byte, 0, 128), words) // on the stack: most states are there
 	s := &e[segment(fp)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, seen := s.set[key]; seen {
+	if _, seen := s.set[string(key)]; seen {
 		return false
 	}
 	if s.set == nil {
 		s.set = map[string]struct{}{}
 	}
-	s.set[key] = struct{}{}
+	s.set[string(key)] = struct{}{}
 	s.n += uint64(len(key)) + 40 // about what a map takes for an entry
 	return true
 }
@@ -240,13 +240,12 @@ func (e *exact) each(f func(fp uint64, words []uint64) error) error {
 	return nil
 }
 
-// stateKey tells states apart.
-func stateKey(words []uint64) string {
-	key := make([]byte, 0, 128)
+// stateKey appends what tells states apart.
+func stateKey(key []byte, words []uint64) []byte {
 	for _, w := range words {
 		key = binary.AppendUvarint(key, w)
 	}
-	return string(key)
+	return key
 }
 
 // unpackKey is the words that a key was made of.

@@ -33,7 +33,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 	there := newWorld(m)
 	is := &Moment{there, there, there.cpu[:], there.space[:], there.patcher[:]}
 	all := e.initial()
-	number := map[string]int{stateKey(all): 0}
+	number := map[string]int{string(stateKey(nil, all)): 0}
 	there.unpack(all)
 	if err := at(0, is); err != nil {
 		return err
@@ -48,7 +48,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 			if found != nil {
 				return true
 			}
-			key := stateKey(e.next)
+			key := string(stateKey(nil, e.next))
 			to, ok := number[key]
 			if !ok {
 				to = len(number)
