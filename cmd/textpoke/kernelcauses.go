@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/watch"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service/api"
 )
@@ -32,8 +35,9 @@ func (l *watching) listen(ctx context.Context) (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.causes, err = watch.Listen(tracefs.At(dir), l.Isolated); err != nil {
-		return nil, err
+	var by string
+	if l.causes, by, err = watch.Listen(tracefs.At(dir), l.Isolated, l.flags.by); err != nil {
+		return nil, fmt.Errorf("names: %w", err)
 	}
 	after, err := interrupts.Read(interrupts.ProcFile)
 	if err != nil {
@@ -47,12 +51,48 @@ func (l *watching) listen(ctx context.Context) (end func() error, err error) {
 		if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 			return err
 		}
-		cpu := time.Duration(used.Utime.Nano() + used.Stime.Nano())
-		fmt.Fprintf(l.c.streams.err, "watching cost each CPU up to %d function calls to begin, and %.1f %% of one CPU; %d events were lost\n",
-			mostCalls(before, after), 100*cpu.Seconds()/time.Since(begun).Seconds(), l.causes.Lost())
+		cpu := time.Duration(used.Utime.Nano()+used.Stime.Nano()) + l.causes.Ran()
+		fmt.Fprintf(l.c.streams.err, "watching by %s cost each CPU up to %d function calls to begin, and %.1f %% of one CPU; %d events were lost\n",
+			by, mostCalls(before, after), 100*cpu.Seconds()/time.Since(begun).Seconds(), l.causes.Lost())
 		return l.causes.Close()
 	}, nil
 }
+
+// top shows the causes of the last interval, those that interrupted most first, as far as there is room: on a terminal in
+// place of those before.
+func (l *watching) top(at time.Duration) error {
+	tallies := slices.DeleteFunc(l.causes.Tallies(), func(t *watch.Tally) bool { return t.Now == 0 })
+	slices.SortStableFunc(tallies, func(a, b *watch.Tally) int { return cmp.Compare(b.Now, a.Now) })
+	sum := int64(0)
+	for _, t := range tallies {
+		sum += t.Now
+	}
+	var table bytes.Buffer
+	w, err := l.c.look("top").NewWriter(&table, results.FormatTable, watch.TopColumns.Table("top").Columns)
+	if err != nil {
+		return err
+	}
+	for _, t := range tallies[:min(len(tallies), l.c.height()-topLines)] {
+		row, err := watch.TopColumns.Row(t)
+		if err == nil {
+			err = w.Add(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if l.c.screen != nil {
+		fmt.Fprint(l.c.streams.out, "\x1b[H\x1b[J") // ECMA-48: the cursor to the first line, and all below it erased
+	}
+	fmt.Fprintf(l.c.streams.out, "%.3f s: interrupts %d, causes %d\n\n%s\n", at.Seconds(), sum, len(tallies), table.Bytes())
+	return nil
+}
+
+// topLines are the lines of a screen that are not rows of top.
+const topLines = 5
 
 // mostCalls is the most that rows of function calls grew on one CPU.
 func mostCalls(before, after interrupts.Snapshot) (most int64) {

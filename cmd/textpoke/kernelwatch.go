@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,8 +24,9 @@ type watchFlags struct {
 	interval, length time.Duration
 	rows, budget     []string
 	isolated, trace  string
-	metrics          string
+	metrics, by      string
 	names, causes    bool
+	top              bool
 }
 
 func kernelWatch(c *common) *cobra.Command {
@@ -43,8 +46,11 @@ func kernelWatch(c *common) *cobra.Command {
 	f.StringSliceVar(&w.budget, "budget", nil, "`limits` for each row, such as isolated=0: "+watch.Limits.Help())
 	f.StringVar(&w.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
 	f.BoolVar(&w.names, "names", false,
-		"also name the functions that are called, from trace events (as root; switching these interrupts, too)")
-	f.BoolVar(&w.causes, "causes", false, "name causes and senders at the end, from trace events (as --names)")
+		"also name the functions that are called (as root; switching this on interrupts, too)")
+	f.BoolVar(&w.causes, "causes", false, "name causes and senders at the end (as --names)")
+	f.BoolVar(&w.top, "top", false, "with --causes, show those of each interval in place of rows, most first")
+	f.StringVar(&w.by, "by", "", "`source` of causes: bpf (programs that count) or events (trace events) "+
+		"(default: the first that the kernel allows)")
 	f.StringVar(&w.metrics, "metrics", "", "with --causes, also keep the counts in this `file`, as node_exporter's "+
 		"textfile collector reads it")
 	return cmd
@@ -71,8 +77,12 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 		return fmt.Errorf("--for %v: want an interval of %v or more", w.length, w.interval)
 	case (w.names || w.causes) && len(saved) > 0:
 		return errors.New("--names and --causes go with this machine, and not with saved readings")
-	case w.metrics != "" && !w.causes:
-		return errors.New("--metrics goes with --causes")
+	case (w.metrics != "" || w.top) && !w.causes:
+		return errors.New("--metrics and --top go with --causes")
+	case cmd.Flags().Changed("by") && !slices.Contains(watch.Sources, w.by):
+		return fmt.Errorf("--by %q: want one of %s", w.by, strings.Join(watch.Sources, ", "))
+	case w.by != "" && !w.names && !w.causes:
+		return errors.New("--by goes with --names or --causes")
 	}
 	l := &watching{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
@@ -211,7 +221,11 @@ func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error
 			return err
 		}
 		l.server.since = time.Now()
-		if err := l.expose(); err != nil {
+		err = l.expose()
+		if err == nil && l.flags.top && l.c.people() && interval > 0 {
+			err = l.top(at)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -221,7 +235,7 @@ func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error
 		if l.timeline != nil {
 			l.timeline.Add(r)
 		}
-		if l.c.people() {
+		if l.c.people() && !l.flags.top {
 			fmt.Fprintln(l.c.streams.out, r.Sentence())
 		}
 		cells, err := watch.Columns.Row(r)

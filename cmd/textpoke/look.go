@@ -41,6 +41,16 @@ func (c *common) width() int {
 	return 0
 }
 
+// height is how many lines a terminal has, and as many as most have where stdout is none.
+func (c *common) height() int {
+	if c.screen != nil {
+		if _, n, err := term.GetSize(int(c.screen.Fd())); err == nil {
+			return max(n, topLines)
+		}
+	}
+	return 24
+}
+
 // coloured tells whether stdout takes colours (https://no-color.org).
 func (c *common) coloured() bool {
 	return c.color == "always" ||

@@ -103,8 +103,9 @@ func taken(t *testing.T, said []Watched) (least int64, batches int) {
 }
 
 // TestServeShares measures what eight tools take of an isolated CPU, with an instance of tracefs for each and with the
-// service, whose tracer is on: small wishes together and one after the other, and large ones (docs/service.md). At the
-// same time the service takes a twentieth at most; large wishes take the rounds of their batches, and a tenth more.
+// service, whose tracer is on: small wishes together and one after the other, and large ones (docs/service.md). What it
+// takes for small wishes together is a twentieth at most of what instances take, and a sixtieth of what these take one
+// after the other; large wishes take the rounds of their batches, and a tenth more.
 func TestServeShares(t *testing.T) {
 	const clients = 8
 	small := []string{"vfs_open", "vfs_write", "vfs_fstat", "vfs_statx", "vfs_mkdir", "vfs_rename", "vfs_fsync", "vfs_readlink"}
@@ -194,6 +195,9 @@ func TestServeShares(t *testing.T) {
 	if a, s := apart[0].on+apart[0].off, shared[0].on+shared[0].off; a < 20*s {
 		t.Errorf("small wishes at the same time: %d with instances, %d with the service: want 20 times fewer", a, s)
 	}
+	if a, s := apart[0].after, shared[0].on+shared[0].off; a < 60*s {
+		t.Errorf("small wishes one after the other: %d with instances, %d with the service, merged: want 60 times fewer", a, s)
+	}
 	ideal := int64(3 * ((functions + 255) / 256))
 	for _, n := range []int64{shared[1].on, shared[1].off} {
 		if n < ideal || 10*n > 11*ideal {
@@ -203,20 +207,22 @@ func TestServeShares(t *testing.T) {
 }
 
 // TestCauses: on Linux 6.5 and later, kernel watch --causes names who changed text, the service by its client, and how often an isolated CPU
-// was interrupted for it: three rounds for a batch, twice three for a key that is switched on and off.
+// was interrupted for it: three rounds for a batch, twice three for a key that is switched on and off. Programs and trace
+// events that watch at the same time count the same.
 func TestCauses(t *testing.T) {
+	const watch = "run kernel watch --causes --for 40s --interval 500ms --format csv --by "
 	told := scripted(t, "idle=2,isolated=1", []string{
 		"start serve --machine kernel --data /data --log warn --gather 20s",
 		"until ctl enable --client base --record vfs_write --format csv",
-		"together run kernel watch --causes --for 40s --interval 500ms --metrics /metrics --format csv & " +
-			"run ctl enable --client late --record vfs_read --format csv", "show /metrics", "kill"})
-	found := false
+		"together " + watch + "bpf --metrics /metrics & " + watch + "events & run ctl enable --client late --record vfs_read --format csv",
+		"show /metrics", "run kernel watch --causes --top --for 2s", "kill"})
+	found := 0
 	for _, w := range told {
 		t.Logf("exit %d: %.2000s", w.Code, w.Text)
-		found = found || strings.Contains(w.Text, "\ntext,do_sync_core,textpoke for late,,6,3\n")
+		found += strings.Count(w.Text, "\ntext,do_sync_core,textpoke for late,,6,3\n")
 	}
-	if !found {
-		t.Error("no three rounds of text to two CPUs, one of them isolated, by textpoke for late")
+	if found != 2 {
+		t.Errorf("%d times three rounds of text to two CPUs, one of them isolated, by textpoke for late: want 2", found)
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,21 +142,25 @@ func TestParseCPUs(t *testing.T) {
 }
 
 // heard is the causes of a text.
-func heard(text string) (c *Causes, calls string) {
-	c = &Causes{isolated: []int{3}}
-	count := map[string]int64{}
-	c.hear([]byte(text), count)
-	return c, mostOf(count)
+func heard(t *testing.T, text io.Reader) (c *Causes, calls string) {
+	t.Helper()
+	c = &Causes{source: &events{pipe: io.NopCloser(text), isolated: []int{3}}}
+	calls, err := c.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, calls
 }
 
 // TestCalls: what Debian's 6.12 for x86_64 recorded in an emulator with four CPUs while CPU 0 switched one static key:
 // three rounds to three CPUs each, and wakeups. CPU 3 is isolated.
 func TestCalls(t *testing.T) {
-	text, err := os.ReadFile("testdata/trace-6.12.txt")
+	text, err := os.Open("testdata/trace-6.12.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, calls := heard(string(text))
+	defer text.Close()
+	c, calls := heard(t, text)
 	if calls != "do_sync_core 9, sched_ttwu_pending 3, nohz_csd_func 2" {
 		t.Error(calls)
 	}
@@ -176,16 +182,13 @@ func TestCauses(t *testing.T) {
 		"          <idle>-0      [003] d..1. 1.000005: hrtimer_expire_entry: hrtimer=1 function=tick_nohz_handler now=7\n" +
 		"          <idle>-0      [003] d..1. 1.000006: tlb_flush: pages:1 reason:remote shootdown (1)\n" +
 		"CPU:3 [LOST 9 EVENTS]\n"
-	c := &Causes{isolated: []int{3}}
-	for part := range slices.Chunk([]byte(text), 17) {
-		c.hear(part, map[string]int64{})
-	}
+	c, _ := heard(t, iotest.OneByteReader(strings.NewReader(text)))
 	var got []string
 	for _, tally := range c.Tallies() {
 		got = append(got, fmt.Sprint(*tally))
 	}
-	want := []string{"{{reschedule  app 13} 1 1}", "{{timer tick_nohz_handler  0} 1 1}", "{{tlb   0} 1 1}",
-		"{{tlb flush_tlb_func a b 12} 1 1}", "{{membarrier ipi_mb app 13} 1 0}"}
+	want := []string{"{{reschedule  app 13} 1 1 1}", "{{timer tick_nohz_handler  0} 1 1 1}", "{{tlb   0} 1 1 1}",
+		"{{tlb flush_tlb_func a b 12} 1 1 1}", "{{membarrier ipi_mb app 13} 1 0 1}"}
 	if d := cmp.Diff(want, got); d != "" || c.Lost() != 9 {
 		t.Errorf("%s, %d lost", d, c.Lost())
 	}
@@ -195,13 +198,13 @@ func TestCauses(t *testing.T) {
 func TestCausesAreBounded(t *testing.T) {
 	var c Causes
 	for pid := range 3 * mostCauses {
-		c.add(Cause{Kind: "tlb", Task: "app", PID: pid + 1}, 0)
+		c.add(Cause{Kind: "tlb", Task: "app", PID: pid + 1}, 1, 0)
 	}
 	if n := len(c.Tallies()); n != mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "app"}].Times != 2*mostCauses {
 		t.Errorf("%d causes, %+v", n, c.Tallies()[0])
 	}
 	for name := range 3 * mostCauses {
-		c.add(Cause{Kind: "tlb", Task: fmt.Sprint("app", name), PID: 1}, 0)
+		c.add(Cause{Kind: "tlb", Task: fmt.Sprint("app", name), PID: 1}, 1, 0)
 	}
 	if n := len(c.Tallies()); n != 2*mostCauses+1 || c.tallies[Cause{Kind: "tlb", Task: "others"}].Times != 2*mostCauses+1 {
 		t.Errorf("%d causes, %+v", n, c.Tallies()[0])
@@ -212,7 +215,7 @@ func TestCausesAreBounded(t *testing.T) {
 func FuzzCauses(f *testing.F) {
 	f.Add("           sh-1      [000] d..1. 1.200000: csd_queue_cpu: cpu=1 callsite=a+0x1/0x2 func=do_sync_core csd=1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, _ := heard(text)
+		c, _ := heard(t, strings.NewReader(text))
 		sum := int64(0)
 		for _, tally := range c.Tallies() {
 			sum += tally.Times
@@ -225,8 +228,10 @@ func FuzzCauses(f *testing.F) {
 
 // TestNamesOfNoTracing: where there is no tracing, one line says so.
 func TestNamesOfNoTracing(t *testing.T) {
-	if _, err := Listen(tracefs.At(t.TempDir()), nil); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%v", err)
+	for _, by := range append(Sources, "", "guesses") {
+		if _, _, err := Listen(tracefs.At(t.TempDir()), nil, by); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("by %q: %v", by, err)
+		}
 	}
 }
 
