@@ -4,7 +4,6 @@ package experiments
 
 import (
 	"cmp"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +24,6 @@ import (
 	"github.com/textpoke/textpoke/results/fit"
 )
 
-//go:embed report.md.tmpl
-var layoutText string
-
 // layout is what all reports have: the question, the headline, what is missing, and
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(template.FuncMap{
@@ -35,7 +31,7 @@ var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(temp
 	"processor": func() string { return cmp.Or(microbench.Model(), "unknown") },
 	"pair":      func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
 	"size":      size, "span": Span, "modelled": Modelled, "lacks": Lacks,
-}).Parse(layoutText))
+}).Parse(Text("report.md.tmpl")))
 
 // size is a number of bytes as people read it; "" for an empty cell.
 func size(v any) string {
@@ -275,19 +271,14 @@ func off(pairs []Comparison) (low, high float64, ok bool) {
 	return slices.Min(all), slices.Max(all), true
 }
 
-// missing.csv has the mechanisms that models are known to lack. trial.Pairs holds it against what comes out, both
+// missing is by figure the mechanism that models are known to lack. trial.Pairs holds it against what comes out, both
 // ways: a figure that lies inside may not stand there.
-//
-//go:embed missing.csv
-var missingText string
-
-// missing is the mechanism by figure.
 var missing = func() map[string]string {
 	out := map[string]string{}
 	for _, l := range sheet.Must[struct {
 		Mechanism string `col:"mechanism"`
 		Figure    string `col:"figure,key"`
-	}]("missing.csv", missingText) {
+	}]("missing.csv", Text("missing.csv")) {
 		out[l.Figure] = l.Mechanism
 	}
 	return out

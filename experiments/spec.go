@@ -5,8 +5,8 @@ package experiments
 import (
 	"cmp"
 	"context"
+	"embed"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -40,9 +40,14 @@ type Spec[C, R any] struct {
 	hidden results.Columns[R]
 }
 
-// Text is a file of those that come with a package.
-func Text(files fs.ReadFileFS, name string) string {
-	b, err := files.ReadFile(name)
+// Files are the forms of all experiments and what they read besides, by their paths below this folder.
+//
+//go:embed report.md.tmpl missing.csv */*.experiment */*.csv batches/plans/*.plan
+var Files embed.FS
+
+// Text is one of these files.
+func Text(path string) string {
+	b, err := Files.ReadFile(path)
 	if err != nil {
 		panic(err) // a mistake of ours
 	}
@@ -169,6 +174,11 @@ func (s *Spec[C, R]) form() *form.Form {
 		panic(fmt.Sprintf("experiments: %v", err))
 	}
 	return s.Parsed
+}
+
+// New is an experiment whose form, one of [Files], declares all but how its rows are measured.
+func New[C, R any](form string, measure func(context.Context, *Study[C, R]) (any, error)) func() *Experiment {
+	return (&Spec[C, R]{Form: Text(form), Measure: measure}).Experiment()
 }
 
 // Experiment makes the experiment for those who do not know its Config. Its form is parsed when it is first asked for.

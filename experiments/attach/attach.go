@@ -7,7 +7,6 @@ package attach
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,15 +29,10 @@ type Config struct {
 	Published    string
 }
 
-//go:embed attach.experiment
-var declared string
-
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: experiments.Text("attach/attach.experiment"), Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*choice.Field {
 	ways := ledger.WayNames()

@@ -5,16 +5,11 @@
 package batches
 
 import (
-	"embed"
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/grid"
 )
 
-//go:embed *.experiment plans/*.plan
-var files embed.FS
-
-func text(name string) string { return experiments.Text(files, name) }
+func text(name string) string { return experiments.Text("batches/" + name) }
 
 // FlushCause asks what address order costs: a batch closes when it is full, and when the next address is lower than the
 // last.
@@ -24,4 +19,4 @@ var FlushCause = grid.Must("flush-cause.experiment", text("flush-cause.experimen
 // counted by compiling what kernels of that era did.
 var EraLadder = grid.Must("era-ladder.experiment", text("era-ladder.experiment"), grid.More{Open: open})
 
-func open(name string) ([]byte, error) { return files.ReadFile("plans/" + name) }
+func open(name string) ([]byte, error) { return experiments.Files.ReadFile("batches/plans/" + name) }

@@ -33,7 +33,7 @@ type keys struct {
 
 // JumpLabel asks what batching brought to jump labels: rounds and time of switching a static key one entry after the
 // other, and in one batch.
-var JumpLabel = (&experiments.Spec[keys, *keyRow]{Form: text("jump-label.experiment"), Measure: switchKeys}).Experiment()
+var JumpLabel = experiments.New("batches/jump-label.experiment", switchKeys)
 
 // way is how a key is switched.
 type way struct {

@@ -7,7 +7,6 @@ package callops
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -30,11 +29,8 @@ type Config struct {
 	Repeats   int
 }
 
-//go:embed call-ops.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("callops/call-ops.experiment", measure)
 
 // maxTracers is as many as one row may have.
 const maxTracers = 10_000

@@ -6,7 +6,6 @@ package callopsalternatives
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -29,11 +28,8 @@ type Config struct {
 	Repeats    int
 }
 
-//go:embed call-ops-alternatives.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("callopsalternatives/call-ops-alternatives.experiment", measure)
 
 // row is one design with some tracers.
 type row struct {
@@ -166,10 +162,7 @@ type design struct {
 	Why    string `col:"why"` // the verdict
 }
 
-//go:embed designs.csv
-var designsText string
-
-var designs = sheet.Must[design]("designs.csv", designsText)
+var designs = sheet.Must[design]("designs.csv", experiments.Text("callopsalternatives/designs.csv"))
 
 // Asked is what the checker is asked about, as the command line puts it: a case of the museum's, as it breaks or as it is
 // done right; "" for nothing.

@@ -7,7 +7,6 @@ package coexist
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,11 +27,8 @@ type Config struct {
 	Second []string // that come
 }
 
-//go:embed coexist.experiment
-var declared string
-
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: experiments.Text("coexist/coexist.experiment"), Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -69,10 +65,7 @@ type documented struct {
 	Source string        `col:"source"`
 }
 
-//go:embed cases.csv
-var casesText string
-
-var cases = sheet.Must[documented]("cases.csv", casesText)
+var cases = sheet.Must[documented]("cases.csv", experiments.Text("coexist/cases.csv"))
 
 // row is one pair.
 type row struct {

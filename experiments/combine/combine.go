@@ -6,7 +6,6 @@ package combine
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -27,11 +26,8 @@ type Config struct {
 	Updates  int
 }
 
-//go:embed combine.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("combine/combine.experiment", measure)
 
 // row is what the updates of clients on a machine come to one way.
 type row struct {

@@ -7,7 +7,6 @@ package directops
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -28,11 +27,8 @@ type Config struct {
 	Published   string
 }
 
-//go:embed direct-ops.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("directops/direct-ops.experiment", measure)
 
 // counted are the kernels whose attaching is counted: both designs, and all instruction sets.
 var counted = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}

@@ -7,7 +7,6 @@ package fprobe
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"runtime"
 	"slices"
@@ -38,12 +37,9 @@ type Config struct {
 	Repeats   int
 }
 
-//go:embed fprobe.experiment
-var declared string
-
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: experiments.Text("fprobe/fprobe.experiment"), Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 var anyText = choice.Kind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,

@@ -7,7 +7,6 @@ package int3lookup
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,11 +29,8 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed int3-lookup.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("int3lookup/int3-lookup.experiment", measure)
 
 // maxGroups is as far as crossings are looked for.
 const maxGroups = 4096

@@ -7,7 +7,6 @@ package isolation
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -39,11 +38,8 @@ type Config struct {
 	Published string
 }
 
-//go:embed isolation.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("isolation/isolation.experiment", measure)
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6

@@ -7,7 +7,6 @@ package kernelinterrupts
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,11 +36,10 @@ func check(c *Config) error {
 	return nil
 }
 
-//go:embed kernel-interrupts.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *Row]{Form: declared, Measure: measure, Check: check}).Experiment()
+var Experiment = (&experiments.Spec[Config, *Row]{
+	Form: experiments.Text("kernelinterrupts/kernel-interrupts.experiment"), Measure: measure, Check: check,
+}).Experiment()
 
 func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, error) {
 	a, err := compare(ctx, s.Config)

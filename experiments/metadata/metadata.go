@@ -8,7 +8,6 @@ package metadata
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -35,12 +34,9 @@ type Config struct {
 	Repeats   int
 }
 
-//go:embed metadata.experiment
-var declared string
-
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
+	Form: experiments.Text("metadata/metadata.experiment"), Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 func (c *Config) fields() []*choice.Field {

@@ -8,7 +8,6 @@ package migration
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,13 +28,10 @@ type Config struct {
 	Published string
 }
 
-//go:embed migration.experiment
-var declared string
-
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-var spec = experiments.Spec[Config, row]{Form: declared, Measure: measure}
+var spec = experiments.Spec[Config, row]{Form: experiments.Text("migration/migration.experiment"), Measure: measure}
 
 // row is one CPU of a measurement.
 type row struct {

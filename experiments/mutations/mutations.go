@@ -7,7 +7,6 @@ package mutations
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,11 +38,8 @@ type Config struct {
 	check.Search
 }
 
-//go:embed mutations.experiment
-var declared string
-
 var spec = experiments.Spec[Config, check.VerdictRow]{
-	Form: declared, Cells: cells, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: experiments.Text("mutations/mutations.experiment"), Cells: cells, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -230,11 +226,8 @@ type placement struct {
 	Needs    string `col:"needs"` // for the report
 }
 
-//go:embed placements.csv
-var placementsText string
-
 // placements has an entry for each mutation.
-var placements = sheet.Must[placement]("placements.csv", placementsText)
+var placements = sheet.Must[placement]("placements.csv", experiments.Text("mutations/placements.csv"))
 
 // put changes the questions of mutations that show only then.
 var put = map[string]func(*check.Question){
@@ -299,13 +292,8 @@ type harmless struct {
 }
 
 var (
-	//go:embed facts.csv
-	factsText string
-	//go:embed harmless.csv
-	harmlessText string
-
-	facts        = sheet.Must[fact]("facts.csv", factsText)
-	harmlessOnes = sheet.Must[harmless]("harmless.csv", harmlessText)
+	facts        = sheet.Must[fact]("facts.csv", experiments.Text("mutations/facts.csv"))
+	harmlessOnes = sheet.Must[harmless]("harmless.csv", experiments.Text("mutations/harmless.csv"))
 )
 
 // attributes are what facts and explanations know of a question. A tail is what is behind a breakpoint,

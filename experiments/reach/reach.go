@@ -6,7 +6,6 @@ package reach
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,11 +26,8 @@ type Config struct {
 	Distances []uint64 // of the trampoline from the text, in bytes
 }
 
-//go:embed reach.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("reach/reach.experiment", measure)
 
 // row is one place of the trampoline.
 type row struct {

@@ -6,7 +6,6 @@ package refcount
 
 import (
 	"context"
-	_ "embed"
 	"math"
 	"strings"
 
@@ -29,11 +28,8 @@ type Config struct {
 	Published string
 }
 
-//go:embed refcount.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("refcount/refcount.experiment", measure)
 
 // publishedEntries is the size of the batch whose functions are the programs that the
 // published load runs, 50 million a second on 480 CPUs (4334336e769b).

@@ -23,7 +23,7 @@ type roundConfig struct {
 
 // Round asks whether membarrier alone is a round: whether a breakpoint's handler
 // can still be on its way when it is over.
-var Round = (&experiments.Spec[roundConfig, roundRow]{Form: text("round.experiment"), Measure: measureRounds}).Experiment()
+var Round = experiments.New("silicon/round.experiment", measureRounds)
 
 // row is one kind of round.
 type roundRow struct {

@@ -6,7 +6,6 @@ package silicon
 
 import (
 	"context"
-	"embed"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -30,10 +29,7 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed *.experiment
-var files embed.FS
-
-func text(name string) string { return experiments.Text(files, name) }
+func text(name string) string { return experiments.Text("silicon/" + name) }
 
 // Silicon measures the price of a vector's size on this machine's own CPUs: rounds,
 // traps and time against slots, beside the timed engine's predictions from a calibration of

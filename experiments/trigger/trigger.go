@@ -8,7 +8,6 @@ package trigger
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 	"strings"
@@ -26,11 +25,8 @@ type Config struct {
 	Margin        float64 // points of throughput
 }
 
-//go:embed trigger.experiment
-var declared string
-
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{Form: declared, Measure: measure}).Experiment()
+var Experiment = experiments.New("trigger/trigger.experiment", measure)
 
 // loops are the mechanisms that attach nothing: loops to take off, or of another
 // kind (tools/testing/selftests/bpf/benchs/bench_trigger.c, Linux 6.10 and later).

@@ -7,7 +7,6 @@ package uprobes
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -26,12 +25,9 @@ type Config struct {
 	Published string
 }
 
-//go:embed uprobes.experiment
-var declared string
-
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
+	Form: experiments.Text("uprobes/uprobes.experiment"), Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
 }).Experiment()
 
 // maxSites is the most that is asked about, so that sums fit.
