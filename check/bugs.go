@@ -33,11 +33,8 @@ func BugQuestions(names []string, fixed bool) ([]*Question, error) {
 }
 
 // BugNames are the names of the museum's scenarios.
-func BugNames() (names []string) {
-	for _, b := range museum.All() {
-		names = append(names, b.Name)
-	}
-	return names
+func BugNames() []string {
+	return spelling.Each(museum.All(), func(b museum.Bug) string { return b.Name })
 }
 
 // noBug says why there is no scenario of a name.

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 //go:embed data/*.zst
@@ -50,11 +52,8 @@ var builtins = []Builtin{
 func Builtins() []Builtin { return append([]Builtin(nil), builtins...) }
 
 // BuiltinNames are the names of the built-in tables.
-func BuiltinNames() (names []string) {
-	for _, b := range builtins {
-		names = append(names, b.Name)
-	}
-	return names
+func BuiltinNames() []string {
+	return spelling.Each(builtins, func(b Builtin) string { return b.Name })
 }
 
 // DefaultFor is the name of the built-in table for an architecture, "" if there

@@ -194,10 +194,7 @@ func ReadCSV(r io.Reader, name string, columns []Column) (Table, error) {
 	if err != nil {
 		return t, fmt.Errorf("read %s: %w", name, err)
 	}
-	var header []string
-	for _, c := range columns {
-		header = append(header, c.Name)
-	}
+	header := spelling.Each(columns, func(c Column) string { return c.Name })
 	if len(records) == 0 || !slices.Equal(records[0], header) {
 		return t, fmt.Errorf("read %s: it has other columns", name)
 	}

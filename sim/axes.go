@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
@@ -191,10 +192,7 @@ func scenarioAxes() axis.Table[Config] {
 
 // ledgerAxes are what a kernel sends besides the records' rounds.
 func ledgerAxes() axis.Table[Config] {
-	var scenarios []string
-	for _, s := range ledger.Scenarios() {
-		scenarios = append(scenarios, string(s))
-	}
+	scenarios := spelling.Each(ledger.Scenarios(), func(s ledger.Scenario) string { return string(s) })
 	// Combinations share no Scenario: each change makes another one.
 	change := func(set func(*Scenario)) axis.Set[Config] {
 		return func(c *Config) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -108,10 +109,7 @@ func (w *world) siteState(site int) Site {
 	var buf []cpus.Version
 	for i := range w.m.Roles {
 		buf, _ = w.Window(site, w.cpu[i].Synced, buf)
-		var texts []string
-		for _, v := range buf {
-			texts = append(texts, v.Text.Format(n))
-		}
+		texts := spelling.Each(buf, func(v cpus.Version) string { return v.Text.Format(n) })
 		s.Fetch = append(s.Fetch, texts)
 	}
 	return s

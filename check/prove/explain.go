@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Sentence is one part of the invariant: it excludes some states of a CPU and a site at some
@@ -86,10 +87,7 @@ func (w *writer) fromSentences(list []Sentence, n named) string {
 				not = nil
 			}
 			for _, tests := range x.never {
-				var is []string
-				for _, t := range tests {
-					is = append(is, w.is(t.attr, term(t.attr, "", c, s), t.in))
-				}
+				is := spelling.Each(tests, func(t test) string { return w.is(t.attr, term(t.attr, "", c, s), t.in) })
 				not = append(not, "(not "+conj(is)+")")
 			}
 			return conj(not)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // obligations are what solvers must refute: that it does not begin in a view, that some
@@ -132,10 +133,7 @@ func (w *writer) beginning() Obligation {
 
 // never is the obligation that no view lets a property be broken.
 func (w *writer) never(p cpus.Property, branches []branch) Obligation {
-	var ways []string
-	for _, o := range w.outcomes(branches) {
-		ways = append(ways, w.guardOf(&o))
-	}
+	ways := spelling.Each(w.outcomes(branches), func(o outcome) string { return w.guardOf(&o) })
 	about := "no view allows a step that breaks this: "
 	if len(branches) == 0 {
 		about = "no step, whatever it reads, breaks this: "

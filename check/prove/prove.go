@@ -10,6 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -156,10 +157,7 @@ func (p *Proof) Why() string {
 	if p.Condition != "" {
 		return p.Condition
 	}
-	var list []string
-	for _, b := range p.Broken {
-		list = append(list, fmt.Sprintf("%s: %s", b.Property, b.Step))
-	}
+	list := spelling.Each(p.Broken, func(b Break) string { return fmt.Sprintf("%s: %s", b.Property, b.Step) })
 	if p.Cut != "" {
 		list = append(list, "a limit is reached: "+p.Cut)
 	}

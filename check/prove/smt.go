@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Obligation is one file for a solver: unsat is what it must answer.
@@ -59,11 +61,7 @@ func (f form) every(name, sort string, named []string, say func(string) string) 
 	if f.quantified {
 		return "(forall ((" + name + " " + sort + ")) " + say(name) + ")"
 	}
-	var all []string
-	for _, x := range named {
-		all = append(all, say(x))
-	}
-	return conj(all)
+	return conj(spelling.Each(named, say))
 }
 
 func (f form) everyPair(say func(c, s string) string) string {
@@ -125,11 +123,7 @@ func (w *writer) is(a attr, term string, in values) string {
 		}
 		return "(not " + term + ")"
 	}
-	var any []string
-	for _, x := range list {
-		any = append(any, fmt.Sprintf("(= %s %s)", term, val(a, x)))
-	}
-	return disj(any)
+	return disj(spelling.Each(list, func(x number) string { return fmt.Sprintf("(= %s %s)", term, val(a, x)) }))
 }
 
 // term is an attribute in a state, of a CPU and a site; after is "" or "-next".
@@ -171,10 +165,7 @@ func state() (list []attr) {
 // inView says that the view of a CPU and a site is one of those that there can be: V
 // where the CPU is at the site, W where it is not.
 func inView(after, c, s string) string {
-	var args []string
-	for _, a := range state() {
-		args = append(args, term(a, after, c, s))
-	}
+	args := spelling.Each(state(), func(a attr) string { return term(a, after, c, s) })
 	all := strings.Join(args, " ")
 	return fmt.Sprintf("(ite (= (at%s %s) %s) (V %s) (W %s))", after, c, s, all, all)
 }

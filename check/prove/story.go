@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // way is how a view came about: the views before it, the first one first.
@@ -63,10 +64,7 @@ func (m *machine) value(a attr, x number) string {
 		return m.doing(x)
 	case window:
 		w := m.windows.list[x]
-		var list []string
-		for _, t := range w.list[:w.n] {
-			list = append(list, m.texts.list[t].Format(m.code.Len))
-		}
+		list := spelling.Each(w.list[:w.n], func(t number) string { return m.texts.list[t].Format(m.code.Len) })
 		return "{" + strings.Join(list, ", ") + "}"
 	}
 	if list := names[a]; list != nil {

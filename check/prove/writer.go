@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // writer writes the obligations of one machine.
@@ -78,10 +80,7 @@ func newWriter(c *closure, f form, inv []cube) *writer {
 
 // invariant defines the cases of a view.
 func (w *writer) invariant(line func(string, ...any), name string, inv []cube) {
-	var args []string
-	for _, a := range state() {
-		args = append(args, fmt.Sprintf("(%s_ %s)", a, sortOf(a)))
-	}
+	args := spelling.Each(state(), func(a attr) string { return fmt.Sprintf("(%s_ %s)", a, sortOf(a)) })
 	var cases []string
 	for _, x := range inv {
 		var all []string
@@ -194,11 +193,7 @@ func (w *writer) guardOf(o *outcome) string {
 	}
 	for _, c := range o.when {
 		tests := func(cpu, site string) string {
-			var any []string
-			for _, t := range c.any {
-				any = append(any, w.is(t.attr, term(t.attr, "", cpu, site), t.in))
-			}
-			return disj(any)
+			return disj(spelling.Each(c.any, func(t test) string { return w.is(t.attr, term(t.attr, "", cpu, site), t.in) }))
 		}
 		switch {
 		case c.who == some:

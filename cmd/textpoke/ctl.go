@@ -19,6 +19,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service/api"
@@ -54,10 +55,7 @@ var updateColumns = results.Declare(declared, "update", map[string]func(api.Upda
 // takenBy is what CPUs took while an update was carried out.
 func takenBy(count func(journal.Taken) int64) func(api.Update) any {
 	return func(u api.Update) any {
-		var each []string
-		for _, t := range u.Receipt.Taken {
-			each = append(each, strconv.FormatInt(count(t), 10))
-		}
+		each := spelling.Each(u.Receipt.Taken, func(t journal.Taken) string { return strconv.FormatInt(count(t), 10) })
 		return strings.Join(each, " ")
 	}
 }

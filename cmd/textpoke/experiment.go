@@ -19,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/grid"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -42,11 +43,8 @@ func addExperiments(c *common, root *cobra.Command) {
 	}
 }
 
-func experimentNames(all []*experimentFlags) (names []string) {
-	for _, e := range all {
-		names = append(names, e.Name)
-	}
-	return names
+func experimentNames(all []*experimentFlags) []string {
+	return spelling.Each(all, func(e *experimentFlags) string { return e.Name })
 }
 
 func experimentList(c *common) *cobra.Command {

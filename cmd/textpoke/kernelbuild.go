@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/build"
 )
 
@@ -32,10 +33,7 @@ func kernelBuild(c *common) *cobra.Command {
 		},
 	}
 	c.prints(cmd, "", build.FileColumns.Table("files"))
-	var names []string
-	for _, a := range build.Architectures() {
-		names = append(names, a.Name)
-	}
+	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
 	f := cmd.Flags()
 	f.StringVar(&b.Source, "source", "", "`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
 		"its file, an archive, or a tree, which is copied")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -228,11 +229,8 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 }
 
 // shippedPlans are the names of the protocols that there are files of.
-func shippedPlans() (names []string) {
-	for _, p := range poke.ShippedPlans() {
-		names = append(names, p.Name)
-	}
-	return names
+func shippedPlans() []string {
+	return spelling.Each(poke.ShippedPlans(), func(p poke.ShippedPlan) string { return p.Name })
 }
 
 // showPlan prints a built-in protocol as a file: what one's own begins as.

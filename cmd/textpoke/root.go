@@ -18,6 +18,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -257,10 +258,7 @@ func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func noCommand(cmd *cobra.Command, name string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := spelling.Each(cmd.Commands(), (*cobra.Command).Name)
 	return fmt.Errorf("no command %q%s", cmd.CommandPath()+" "+name, nearest(name, names))
 }
 

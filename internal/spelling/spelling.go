@@ -74,6 +74,14 @@ func NotOneOf(name string, valid []string) error {
 	return fmt.Errorf("not one of %s%s", all, Hint(name, valid))
 }
 
+// Each spells each of a list, in its order.
+func Each[T any](all []T, spell func(T) string) (out []string) {
+	for _, one := range all {
+		out = append(out, spell(one))
+	}
+	return out
+}
+
 // Number is the number of a name among the valid ones. An error calls the name a what.
 func Number[T ~uint8](what, name string, valid []string) (T, error) {
 	if i := slices.Index(valid, name); i >= 0 {

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Calibration is the costs of one machine, each with its source.
@@ -75,11 +76,7 @@ func Builtins() []*Calibration {
 
 // Names lists what they are called.
 func Names() []string {
-	var names []string
-	for _, c := range load() {
-		names = append(names, c.Name)
-	}
-	return names
+	return spelling.Each(load(), func(c Calibration) string { return c.Name })
 }
 
 func builtin(name string) *Calibration {

@@ -45,12 +45,7 @@ func Named(name string) (*Case, error) {
 }
 
 // Names are the cases'.
-func Names() (names []string) {
-	for _, c := range Cases() {
-		names = append(names, c.Name)
-	}
-	return names
-}
+func Names() []string { return spelling.Each(Cases(), func(c Case) string { return c.Name }) }
 
 // module is a file in an action.
 const module = "MODULE"

@@ -72,12 +72,7 @@ var actions = []Action{
 func Actions() []Action { return slices.Clone(actions) }
 
 // ActionNames are the names of the actions.
-func ActionNames() (names []string) {
-	for _, a := range actions {
-		names = append(names, a.Name)
-	}
-	return names
-}
+func ActionNames() []string { return spelling.Each(actions, func(a Action) string { return a.Name }) }
 
 // asked is an action with its argument, on a kernel in some state.
 type asked struct {

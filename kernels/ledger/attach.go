@@ -37,12 +37,7 @@ var ways = []Way{
 }
 
 // WayNames lists them.
-func WayNames() (out []string) {
-	for _, w := range ways {
-		out = append(out, w.Name)
-	}
-	return out
-}
+func WayNames() []string { return spelling.Each(ways, func(w Way) string { return w.Name }) }
 
 // ParseWay finds one by its name.
 func ParseWay(s string) (Way, error) {

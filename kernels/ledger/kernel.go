@@ -140,12 +140,7 @@ func Kernels() (all []*Kernel) {
 }
 
 // Names are their names.
-func Names() (names []string) {
-	for _, b := range builtins() {
-		names = append(names, b.Name)
-	}
-	return names
-}
+func Names() []string { return spelling.Each(builtins(), func(b builtIn) string { return b.Name }) }
 
 // Named finds a kernel by a name such as Arch-6.12.
 func Named(name string) (*Kernel, error) {

@@ -81,10 +81,7 @@ func (k *Kernel) WhatIf(other []string) (*Kernel, error) {
 // changed is the mechanisms that NAME=VALUE stands for.
 func (k *Kernel) changed(asked string) (map[string]int, error) {
 	name, value, _ := strings.Cut(asked, "=")
-	var names []string
-	for _, c := range changes {
-		names = append(names, c.name)
-	}
+	names := spelling.Each(changes, func(c change) string { return c.name })
 	i := slices.Index(names, name)
 	if i < 0 {
 		return nil, spelling.NotOneOf(name, names)

@@ -40,10 +40,7 @@ func CheckAction(action string) error {
 	actions := Actions()
 	i := slices.IndexFunc(actions, func(a ledger.Action) bool { return a.Name == name })
 	if i < 0 {
-		var names []string
-		for _, a := range actions {
-			names = append(names, a.Name)
-		}
+		names := spelling.Each(actions, func(a ledger.Action) string { return a.Name })
 		return fmt.Errorf("action %q: %w", action, spelling.NotOneOf(name, names))
 	}
 	switch a := actions[i]; {

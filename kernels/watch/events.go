@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
@@ -48,10 +49,7 @@ func hear(files tracefs.Files, isolated []int) (_ source, err error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	var where []string
-	for _, cpu := range isolated {
-		where = append(where, fmt.Sprint("CPU == ", cpu))
-	}
+	where := spelling.Each(isolated, func(cpu int) string { return fmt.Sprint("CPU == ", cpu) })
 	for _, t := range timers {
 		if len(where) > 0 && files.Write(e.dir+"/events/"+t.name+"/filter", strings.Join(where, " || "), true) == nil {
 			on(t.name)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records/unpack"
 )
 
@@ -193,11 +194,7 @@ func readELF(r io.ReaderAt, form []string) (*Memory, error) {
 
 // ArchNames are the instruction sets that are read, in a list.
 func ArchNames() string {
-	var names []string
-	for _, a := range arches {
-		names = append(names, a.Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(spelling.Each(arches, func(a *Arch) string { return a.Name }), ", ")
 }
 
 // kernelHalf is what the upper bits of a kernel's address are where virtual addresses

@@ -41,20 +41,13 @@ type Excess struct {
 }
 
 // Names are the names of the quantities.
-func (all Quantities) Names() (names []string) {
-	for _, q := range all {
-		names = append(names, q.Name)
-	}
-	return names
+func (all Quantities) Names() []string {
+	return spelling.Each(all, func(q Quantity) string { return q.Name })
 }
 
 // Help says what can be limited, for help texts.
 func (all Quantities) Help() string {
-	var parts []string
-	for _, q := range all {
-		parts = append(parts, q.Name+" ("+q.Doc+")")
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(spelling.Each(all, func(q Quantity) string { return q.Name + " (" + q.Doc + ")" }), ", ")
 }
 
 // Parse reads limits such as isolated=0, burst=5/ms and update=10ms.
@@ -128,11 +121,7 @@ func Exceeded(limits []Limit, columns []results.Column, row []results.Value) (ov
 
 // Say is excesses in words; "" for none.
 func Say(over []Excess) string {
-	var said []string
-	for _, e := range over {
-		said = append(said, e.String())
-	}
-	return strings.Join(said, "; ")
+	return strings.Join(spelling.Each(over, Excess.String), "; ")
 }
 
 // of finds the measured values of a row.

@@ -11,6 +11,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Chart is one picture. Title says the one thing that it shows; labels of
@@ -184,10 +186,7 @@ func (c *Chart) frame(p *paper, top float64) *frame {
 		}
 		return s.Y[i : i+1]
 	}))
-	var names []string
-	for _, t := range f.up.ticks() {
-		names = append(names, t.label)
-	}
+	names := spelling.Each(f.up.ticks(), func(t tick) string { return t.label })
 	f.x0 += smallStyle.widest(names) + 1*Millimeter + padding
 	f.y0 += smallRow + padding
 	if c.X.Label != "" {

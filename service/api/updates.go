@@ -169,11 +169,8 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, u, err)
 }
 
-func stateNames() (names []string) {
-	for _, s := range journal.States() {
-		names = append(names, string(s))
-	}
-	return names
+func stateNames() []string {
+	return spelling.Each(journal.States(), func(s journal.State) string { return string(s) })
 }
 
 // RecordWants is the records of a name, and who wants them.

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
@@ -147,10 +148,7 @@ func both(a, b []tracefs.Function) (out []tracefs.Function) {
 // few names the first of some functions.
 func few(fs []tracefs.Function) string {
 	const most = 3
-	var names []string
-	for _, f := range fs[:min(len(fs), most)] {
-		names = append(names, f.String())
-	}
+	names := spelling.Each(fs[:min(len(fs), most)], tracefs.Function.String)
 	if len(fs) > most {
 		names = append(names, fmt.Sprintf("and %d more", len(fs)-most))
 	}

@@ -360,10 +360,7 @@ func configure(r *experiments.Request, config choice.Choices) (map[string]string
 }
 
 func errNoField(r *experiments.Request, key string) error {
-	var keys []string
-	for _, f := range r.Fields {
-		keys = append(keys, f.Key())
-	}
+	keys := spelling.Each(r.Fields, (*choice.Field).Key)
 	return fmt.Errorf("the experiment has no such field%s", spelling.Hint(key, keys))
 }
 

@@ -157,12 +157,7 @@ func trampolineOf(table func(Config) (metadata.Counted, error)) func(Config) (*W
 }
 
 // Names are the names of all kinds.
-func Names() (out []string) {
-	for _, k := range kinds {
-		out = append(out, k.Name)
-	}
-	return out
-}
+func Names() []string { return spelling.Each(kinds, func(k Kind) string { return k.Name }) }
 
 // Parse finds a kind by its name.
 func Parse(name string) (Kind, error) {
