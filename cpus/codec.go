@@ -152,7 +152,7 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	case Returning:
 		w = index(k.Acts, c.Act) << atValue
 	case Trapped, Leaving:
-		if c.hit && k.found(ph) {
+		if c.hit && k.Code.Path.found>>ph&1 != 0 {
 			w = 2<<atFlags | index(k.Acts, c.Act)<<atValue
 		}
 	}
@@ -178,15 +178,12 @@ func (k *Codec) carries(ph Phase) bool {
 	return k.Code.Path.Apart && (ph == Again || ph == Inside || inHandler(ph))
 }
 
-// found tells whether the handler has looked the address up before this phase.
-func (k *Codec) found(ph Phase) bool { return k.Code.Path.found>>ph&1 != 0 }
-
 // packPromise keeps apart what a small machine can have promised.
 func packPromise(p Promise) uint64 {
 	if p.Seq() == 0 { // a missing promise has no number that matters
 		return 0
 	}
-	return (uint64(p.Seq())&CodecSynced | p.Count()%promiseCounts<<bitsSynced) << atPromise
+	return (uint64(p.Seq())&CodecSynced | uint64(p)/(promiseSeq+1)%promiseCounts<<bitsSynced) << atPromise
 }
 
 func unpackPromise(w uint64) Promise {
@@ -348,9 +345,6 @@ func (p Promise) Of(newest Version, want isa.Text, last Seq) Promise {
 	}
 	return p.With(newest.Seq)
 }
-
-// Count is how often the promise was taken back; PromiseOf puts the two together.
-func (p Promise) Count() uint64 { return uint64(p) / (promiseSeq + 1) }
 
 // PromiseOf is a promise about a position, taken back so often before.
 func PromiseOf(seq Seq, count uint64) Promise { return Promise(seq) | Promise(count*(promiseSeq+1)) }

@@ -239,9 +239,6 @@ func (r Role) Valid() bool { return int(r) < len(roleNames) }
 
 func (r Role) String() string { return roleNames[r] }
 
-// sleeps tells whether the CPU only runs kernel code when interrupted.
-func (r Role) sleeps() bool { return r == Idle || r == Isolated }
-
 // MaxCPUs bounds a machine: what Linux's x86_64 allows (NR_CPUS_RANGE_END,
 // arch/x86/Kconfig).
 const MaxCPUs = 8192

@@ -44,12 +44,6 @@ func (l *Ledger) take(cpu int, cause Cause) {
 	}
 }
 
-// round counts one round sent.
-func (l *Ledger) round(from int, cause Cause, targets int) {
-	l.cpus[from].rounds[cause].Add(1)
-	l.sent[cause].Add(uint64(targets))
-}
-
 // Counts is a reading of a Ledger.
 type Counts struct {
 	Taken  [][NumCauses]uint64 // interrupts by CPU and cause

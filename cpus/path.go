@@ -235,9 +235,6 @@ func NewPath(sections [NumSections][]PathStep) (Path, error) {
 // Program is one of the path's programs.
 func (p *Path) Program(s Section) Program { return p.programs[s] }
 
-// Stated tells whether this is a path, and not the zero Path.
-func (p *Path) Stated() bool { return p.programs != [NumSections]Program{} }
-
 // Replace is the path with other steps in one section.
 func (p Path) Replace(in Section, steps ...PathStep) (Path, error) {
 	var sections [NumSections][]PathStep
@@ -352,7 +349,7 @@ func NativePath(t isa.Traits, length int, lazy bool) Path {
 
 // Complete gives a Code that states no path its architecture's own.
 func (c *Code) Complete() {
-	if !c.Path.Stated() {
+	if c.Path.programs == [NumSections]Program{} {
 		c.Path = NativePath(c.Traits, c.Len, false)
 	}
 }

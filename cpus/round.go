@@ -146,8 +146,12 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 		}
 	}
 	if int(cause) < NumCauses {
-		m.Ledger.round(from, cause, targets)
-		s.tell(from, cause, targets)
+		m.Ledger.cpus[from].rounds[cause].Add(1)
+		m.Ledger.sent[cause].Add(uint64(targets))
+		if l := m.listener; l != nil {
+			s.round = m.rounds.Add(1)
+			l.Round(s.round, from, cause, targets, m.Now())
+		}
 	}
 	asked := targets
 	if cause == Quiesce {
@@ -180,14 +184,6 @@ func (s *Sender) leaveOut(cpu int, cause Cause) bool {
 	out := s.m.leaveOut(cpu)
 	s.m.stopped[cpu].Store(out)
 	return out
-}
-
-// tell tells the listener of a round.
-func (s *Sender) tell(from int, cause Cause, targets int) {
-	if l := s.m.listener; l != nil {
-		s.round = s.m.rounds.Add(1)
-		l.Round(s.round, from, cause, targets, s.m.Now())
-	}
 }
 
 // Wait waits for every answer to the last Send. The CPU that the sender sits on

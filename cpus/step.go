@@ -69,7 +69,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 
 // call starts a call of some traced function.
 func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
-	if c.Role.sleeps() || c.way != AtSite {
+	if c.Role == Idle || c.Role == Isolated || c.way != AtSite { // such roles run kernel code only when interrupted
 		if c.Awake == 0 {
 			c.rest(code, sh)
 			return Nothing
@@ -133,7 +133,7 @@ const maskStretch = 64
 // that is made before anything else.
 func (c *CPU) enter(early bool, code *Code) {
 	c.begin(OnEntry)
-	if code.Path.earlyCall() {
+	if code.Path.programs[OnEntry][0] == DoCallEarly {
 		c.at = 1
 		if early {
 			c.Phase, c.Awake = Boundary, 1

@@ -24,9 +24,6 @@ func (p *Path) WaySteps(in Section) []PathStep {
 // that it goes.
 func (p *Path) Ways() bool { return p.Tells || p.NMIs || p.ComesUp }
 
-// earlyCall tells whether the way into the kernel begins with a call.
-func (p *Path) earlyCall() bool { return p.programs[OnEntry][0] == DoCallEarly }
-
 // Facts about a CPU's page tables and about its own flags, one bit each.
 const (
 	userCR3   uint8 = 1 << iota // user space's are loaded

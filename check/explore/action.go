@@ -185,7 +185,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 		return
 	}
 	if !w.waits {
-		w.reached.patcher(i, at)
+		w.reached.Plans[i][at/64] |= 1 << (at % 64)
 	}
 	if w.waits && w.stuck(i) {
 		w.violate(w.deadlock(i))

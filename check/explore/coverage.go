@@ -43,9 +43,6 @@ func (r *reached) cpu(was *cpus.CPU, e cpus.Event) {
 	}
 }
 
-// patcher counts a step of a program.
-func (r *reached) patcher(i, at int) { r.Plans[i][at/64] |= 1 << (at % 64) }
-
 func (r *reached) add(o *reached) {
 	r.Steps += o.Steps
 	r.Traps += o.Traps

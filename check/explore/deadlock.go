@@ -56,7 +56,7 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 			return true
 		}
 		for k := range w.m.Programs {
-			if k != i && able[k] && w.raises(k) {
+			if k != i && able[k] && slices.ContainsFunc(w.ahead(k), func(s poke.Step) bool { return s.Op == poke.Raise }) {
 				return true
 			}
 		}
@@ -98,11 +98,6 @@ func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
 		}
 	}
 	return false
-}
-
-// raises tells whether a patcher still has to tell something.
-func (w *world) raises(i int) bool {
-	return slices.ContainsFunc(w.ahead(i), func(s poke.Step) bool { return s.Op == poke.Raise })
 }
 
 // owesAnswer tells whether a CPU has a request of the patcher in its box.

@@ -102,11 +102,7 @@ func (e *expander) pack(words []uint64, a action) {
 			w.sharedFields(&packer{w: shared})
 		}
 	}
-	e.normalise()
-}
-
-// normalise gives states that differ only in their numbering the same words.
-func (e *expander) normalise() {
+	// States that differ only in their numbering have the same words.
 	e.canonical(e.next)
 	if e.reduce.Sites && e.m.SameSites && e.w.sitesAlike() {
 		e.exchangeSites(e.next)

@@ -3,6 +3,8 @@
 package explore
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -120,7 +122,7 @@ func (w *world) Send(c cpus.Cause, lazy bool) {
 func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 	for i := range w.m.Roles {
 		switch {
-		case i == w.m.homes[w.actor] || w.offline(i):
+		case i == w.m.homes[w.actor] || w.m.Code.Path.ComesUp && w.own(i).Offline(w.m.Code):
 			continue
 		case lazy:
 			var out bool
@@ -132,7 +134,7 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 		targets++
 		for k := range w.box[i] {
 			if w.box[i][k] == 0 {
-				w.box[i][k] = requestOf(w.actor, c)
+				w.box[i][k] = request(1+w.actor) | request(slices.Index(requestCauses[:], c))<<bitsFrom
 				break
 			}
 		}

@@ -3,8 +3,6 @@
 package explore
 
 import (
-	"slices"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -75,9 +73,6 @@ type request uint8
 // requestCauses are the causes of what patchers send here.
 var requestCauses = [4]cpus.Cause{cpus.Sync, cpus.Stop, cpus.Quiesce, cpus.QuiesceCPUs}
 
-func requestOf(sender int, c cpus.Cause) request {
-	return request(1+sender) | request(slices.Index(requestCauses[:], c))<<bitsFrom
-}
 func (r request) sender() int       { return int(r&(1<<bitsFrom-1)) - 1 }
 func (r request) cause() cpus.Cause { return requestCauses[r>>bitsFrom] }
 
@@ -310,11 +305,6 @@ func (w *world) own(cpu int) *cpus.CPU {
 		return &w.under[cpu]
 	}
 	return &w.cpu[cpu]
-}
-
-// offline tells whether rounds pass over a CPU.
-func (w *world) offline(cpu int) bool {
-	return w.m.Code.Path.ComesUp && w.own(cpu).Offline(w.m.Code)
 }
 
 // comesUp tells whether some CPU is on its way to be online: who brings it up has the

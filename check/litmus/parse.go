@@ -238,7 +238,9 @@ func (p *parser) finish() error {
 	case len(t.expect) == 0:
 		return errors.New("no expect directive: no machine class is asked about")
 	}
-	t.sortClasses()
+	slices.SortFunc(t.expect, func(a, b expectation) int {
+		return slices.Index(classes, a.class) - slices.Index(classes, b.class)
+	})
 	for _, e := range t.expect {
 		for _, th := range t.threads {
 			for i := range th.insns {
@@ -348,11 +350,4 @@ func (p *parser) reason(directive, rest string) error {
 		}
 	}
 	return nil
-}
-
-// sortClasses puts the expectations into the order of the classes.
-func (t *Test) sortClasses() {
-	slices.SortFunc(t.expect, func(a, b expectation) int {
-		return slices.Index(classes, a.class) - slices.Index(classes, b.class)
-	})
 }

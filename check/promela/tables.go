@@ -18,7 +18,7 @@ func (x *export) tables(p *page) {
 		for v, t := range s.versions {
 			names := ""
 			for k := range s.insns {
-				names += fmt.Sprintf(" %d", s.insns[k].number(v))
+				names += fmt.Sprintf(" %d", slices.IndexFunc(s.insns[k].has, func(set uint) bool { return set>>v&1 != 0 }))
 			}
 			sp.Versions = append(sp.Versions, fmt.Sprintf("%2d  %s, text%s", v, t.Format(x.code.Len), names))
 		}

@@ -114,11 +114,6 @@ func (x *export) insn(s *site, k int) insn {
 	return in
 }
 
-// number is that of the text of a version.
-func (in *insn) number(version int) int {
-	return slices.IndexFunc(in.has, func(set uint) bool { return set>>version&1 != 0 })
-}
-
 // number is that of a text, mixture where it has none.
 func (x *export) number(in *insn, t isa.Text) int {
 	if x.code.Arch.Decode(0, t, 0).Kind == isa.Breakpoint {

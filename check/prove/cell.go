@@ -205,7 +205,8 @@ func (c *cell) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 		return isa.Insn{}, cpus.NoEntry
 	}
 	if c.m.shifted && c.Ask(2) == 1 {
-		return c.m.neighbours(entry == actsOld), cpus.Hit
+		next := c.m.patches[1].Change(entry == actsOld)
+		return c.m.code.Act(int(c.m.site().Site), next.To), cpus.Hit // the instruction of the next site there
 	}
 	index, acts := poke.Batch(c.m.code, c.m.lookup, poke.Sorted, c.m.patches[:1], entry == actsOld)
 	slot, ok := index.Find(at, p)

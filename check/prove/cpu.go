@@ -112,11 +112,6 @@ func (m *machine) holding() values {
 	return m.cpus.where(func(c *cpus.CPU) bool { return m.code.Path.Holds(c.Phase) })
 }
 
-// offline is what CPUs do that rounds pass over.
-func (m *machine) offline() values {
-	return m.cpus.where(func(c *cpus.CPU) bool { return c.Offline(m.code) })
-}
-
 // comingUp are the steps of a CPU that is brought up, by a task that holds the lock of hotplug.
 func (m *machine) comingUp() values {
 	return m.cpus.where(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })

@@ -112,7 +112,7 @@ func (c *cell) Send(cause cpus.Cause, lazy bool) {
 func (c *cell) send(lazy bool) (to, leftOut []test) {
 	to = []test{{home, only(0)}}
 	if c.m.code.Path.ComesUp {
-		to = append(to, test{does, others(c.m.offline())})
+		to = append(to, test{does, others(c.m.cpus.where(func(s *cpus.CPU) bool { return s.Offline(c.m.code) }))})
 	}
 	if !lazy {
 		return to, nil

@@ -143,13 +143,6 @@ func (m *machine) misses() bool {
 // site is the patch of the view's site.
 func (m *machine) site() *poke.Patch { return &m.patches[0] }
 
-// neighbours is what a handler acts as at the view's site where the batch has the
-// instruction of the next one there.
-func (m *machine) neighbours(undo bool) isa.Insn {
-	c := m.patches[1].Change(undo)
-	return m.code.Act(int(m.site().Site), c.To)
-}
-
 // findValues lists the texts and literals that a site can have, the ops that a CPU can have
 // loaded, and the stores that can wait.
 func (m *machine) findValues(from *explore.Model) error {

@@ -137,19 +137,14 @@ func (m *machine) choose(b branch, goOn func(branch, number, ...update) branch) 
 		case start.attaches: // only where no site is enabled
 			u.when = append(u.when, cond{every, []test{{enabled, only(0)}}})
 		case !start.undo:
-			u.when = append(u.when, cond{own, []test{{opsStates, m.attached()}}})
+			tracer := m.ops.where(func(states *cpus.OpsStates) bool {
+				return m.table.Call(*states, m.site().NewOps) == cpus.CalledTracer
+			})
+			u.when = append(u.when, cond{own, []test{{opsStates, tracer}}})
 		}
 		all = append(all, u)
 	}
 	return all
-}
-
-// attached are the states in which calls through the ops that sites are to lead to reach a
-// tracer.
-func (m *machine) attached() values {
-	return m.ops.where(func(states *cpus.OpsStates) bool {
-		return m.table.Call(*states, m.site().NewOps) == cpus.CalledTracer
-	})
 }
 
 // left is what an update must not leave at its sites. All of them are through by then, and a

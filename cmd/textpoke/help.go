@@ -62,12 +62,9 @@ func (c *common) prints(cmd *cobra.Command, when string, t results.Table) *cobra
 // title is what stands above the columns.
 func (p printed) title() string { return strings.TrimSpace("Columns " + p.when) }
 
-// helpWidth is how wide help is.
-func (c *common) helpWidth() int { return min(cmp.Or(c.width(), unknownWidth), readable) }
-
 // help prints a command's description, its usage and flags, and its columns.
 func (c *common) help(cmd *cobra.Command, _ []string) {
-	w, width := c.streams.out, c.helpWidth()
+	w, width := c.streams.out, min(cmp.Or(c.width(), unknownWidth), readable)
 	for i, paragraph := range strings.Split(cmp.Or(cmd.Long, cmd.Short), "\n\n") {
 		if i > 0 {
 			fmt.Fprintln(w)

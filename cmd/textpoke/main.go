@@ -62,11 +62,6 @@ type noServer struct{ error }
 
 func (n noServer) Unwrap() error { return n.error }
 
-// spelled is an error's text, with choices as flags spell them.
-func spelled(err error) string {
-	return choice.Spell(err, func(name string) string { return "--" + name })
-}
-
 // run carries one command line out and returns the exit code. An error is one
 // line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
@@ -90,7 +85,8 @@ func run(ctx context.Context, args []string, s streams) int {
 	case cut:
 		fmt.Fprintln(s.err, "textpoke: cut short;", c.kept)
 	case err != errNo:
-		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(c.asTyped(spelled(err)), "\n", "; "))
+		text := choice.Spell(err, func(name string) string { return "--" + name }) // as flags spell choices
+		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(c.asTyped(text), "\n", "; "))
 	}
 	switch {
 	case errors.Is(err, errNo): // also when it was cut short after that

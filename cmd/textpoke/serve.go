@@ -197,7 +197,8 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (
 		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log,
 		Budget: slices.Concat(s.budget, s.clientBudget), Quiet: s.quiet,
 		Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
-		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
+		MaxWait: s.maxWait, Gather: s.gather, Compact: s.compactEvery, Look: lookEvery,
+		Keep:     journal.Keep{Age: s.keepAge, Updates: s.keepUpdates, Bytes: int64(s.keepMegabyte) << 20},
 		Observer: v.observer(),
 	})
 	if err == nil {

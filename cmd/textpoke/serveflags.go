@@ -25,7 +25,6 @@ import (
 	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
-	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -289,9 +288,4 @@ func (c *keyPair) load(s *serveFlags) (*tls.Config, error) {
 	c.Store(&cert)
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Load(), nil }}, nil
-}
-
-// keep is what compaction leaves.
-func (s *serveFlags) keep() journal.Keep {
-	return journal.Keep{Age: s.keepAge, Updates: s.keepUpdates, Bytes: int64(s.keepMegabyte) << 20}
 }

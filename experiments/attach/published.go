@@ -228,7 +228,8 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 func waits(arch string, detaches []published.AttachWait, times []published.AttachTime) (out []prediction) {
 	for _, t := range published.TimesByOps(times) {
 		n := float64(t.Each.Functions)
-		grace := graceOf(calibration.Nearest(arch, nearTo)) // it is the same on all of them
+		grace := experiments.First(calibration.Nearest(arch, nearTo).Entries, // it is the same on all of them
+			func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
 		out = append(out, ranged(prediction{What: t.Each.Case, Direction: "both", Functions: int(t.Each.Functions),
 			How: fmt.Sprintf("one wait of %g ms a function", t.WaitMS()), Fitted: t.One.Case,
 			Published: t.Each.AttachS, Predicted: t.One.AttachS + n*published.StatedWait}, grace, t.One.AttachS, n))
@@ -246,8 +247,3 @@ func waits(arch string, detaches []published.AttachWait, times []published.Attac
 
 // predictSeed draws the ranges of predictions: published cases are the same always.
 const predictSeed = 1
-
-// graceOf is what a machine's calibration says of a grace period.
-func graceOf(c *calibration.Calibration) calibration.Entry {
-	return experiments.First(c.Entries, func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
-}

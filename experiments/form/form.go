@@ -178,7 +178,7 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 	for _, c := range declared {
 		if c.Late {
 			if !c.Hidden {
-				shown = append(shown, results.Col[R]{Column: c.Column, Cell: empty[R]})
+				shown = append(shown, results.Col[R]{Column: c.Column, Cell: func(R) any { return results.Empty }})
 			}
 			continue
 		}
@@ -203,9 +203,6 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 	}
 	return shown, hidden, nil
 }
-
-// empty is a cell that [Finish] fills.
-func empty[R any](R) any { return results.Empty }
 
 // source is where a column's cells come from.
 func source[R any](c Column, before map[string]func(R) any) (func(R) any, error) {

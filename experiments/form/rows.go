@@ -283,11 +283,6 @@ func parseHeading(text string) (h heading, err error) {
 	return h, err
 }
 
-func (h heading) cell(r Row) (string, error) {
-	v, err := h.from.Eval(r)
-	return Said(h.format, v), err
-}
-
 func parseHeadings(texts []string) (out []heading, err error) {
 	for _, text := range texts {
 		h, err := parseHeading(text)
@@ -303,9 +298,11 @@ func parseHeadings(texts []string) (out []heading, err error) {
 func lineOf(all []heading, r Row) (cells []string, err error) {
 	cells = make([]string, len(all))
 	for i, h := range all {
-		if cells[i], err = h.cell(r); err != nil {
+		v, err := h.from.Eval(r)
+		if err != nil {
 			return nil, err
 		}
+		cells[i] = Said(h.format, v)
 	}
 	return cells, nil
 }

@@ -33,7 +33,7 @@ type Answer struct {
 // Compare holds measurements against the ledgers of their kernels.
 func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
 	a := &Answer{Rows: make([]Row, len(measured))}
-	c := newCutter()
+	c := &cutter{map[string]*records.Table{}, map[cutKey]int{}}
 	for i, m := range measured {
 		r := &a.Rows[i]
 		r.Measured = m
@@ -281,10 +281,6 @@ type cutKey struct {
 	kernel    *ledger.Kernel
 	load      ledger.Load
 	functions int
-}
-
-func newCutter() *cutter {
-	return &cutter{map[string]*records.Table{}, map[cutKey]int{}}
 }
 
 // batches counts the batches of one measurement; noBatches where the kernel has

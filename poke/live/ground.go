@@ -7,6 +7,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -30,80 +31,9 @@ func serialize()
 
 func storeWord(p *uintptr, v uintptr) { atomic.StoreUintptr(p, v) }
 
-// Unsettle and Settle keep what a site promises.
-
-// Unsettle takes a site's promise back.
-func (m *Machine) Unsettle(site int) { m.promiseTo(site, promisesNothing) }
-
-// Settle promises that calls do what a text says from now on.
-func (m *Machine) Settle(site int, want isa.Text) {
-	code := m.text.code
-	if code.Act(site, want).Kind == isa.Call {
-		m.promiseTo(site, promisesTracer)
-	} else {
-		m.promiseTo(site, promisesNobody)
-	}
-}
-
 func (m *Machine) promiseTo(site int, what uint64) {
 	p := m.text.promise(site)
 	atomic.StoreUint64(p, atomic.LoadUint64(p)&^promiseBits+promiseBits+1+what)
-}
-
-// store writes n bytes of a site as memcpy does: the largest pieces first.
-func (m *Machine) store(site, off, n int, t isa.Text) {
-	for v := uint64(t); n > 0; {
-		p := m.text.write(site, off)
-		size := 1
-		switch {
-		case n >= 4:
-			store4(p, uint32(v))
-			size = 4
-		case n >= 2:
-			store2(p, uint16(v))
-			size = 2
-		default:
-			store1(p, uint8(v))
-		}
-		v >>= 8 * size
-		off, n = off+size, n-size
-	}
-}
-
-// publish makes patches findable: their number, their addresses, and the target of each.
-func (m *Machine) publish(f poke.Filling, patches []poke.Patch, undo bool) {
-	slots, acts := poke.Vector(m.text.code, int3.Vector, f, patches, undo)
-	n := len(acts)
-	t := make([]uint64, 1+2*n)
-	t[0] = uint64(n)
-	for i, insn := range acts {
-		t[1+i] = m.text.exec(slots.Addrs[i])
-		if insn.Kind == isa.Call {
-			t[1+n+i] = m.text.exec(insn.Target)
-		}
-	}
-	storeWord(&published, uintptr(unsafe.Pointer(&t[0])))
-	m.kept = append(m.kept, t) // where the plan does not wait for handlers, they may read it until the plan ends
-	for _, t := range m.threads {
-		atomic.AddUint32(&t.b.refs, 1)
-	}
-}
-
-// unpublish gives the batch's own references back.
-func (m *Machine) unpublish() {
-	for _, t := range m.threads {
-		atomic.AddUint32(&t.b.refs, ^uint32(0))
-	}
-}
-
-// drained tells whether no handler holds one.
-func (m *Machine) drained() bool {
-	for _, t := range m.threads {
-		if atomic.LoadUint32(&t.b.refs) != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // Ground is the machine as a plan sees it, one patcher's: a poke.Workplace. The thread
@@ -194,12 +124,27 @@ func (g *Ground) Peek(site int) isa.Text { return g.m.Peek(site) }
 // Literal implements poke.Ground: sites of this instruction set have none.
 func (g *Ground) Literal(int) uint64 { return 0 }
 
-// Store implements poke.Ground.
+// Store implements poke.Ground. It writes the bytes as memcpy does: the largest pieces first.
 func (g *Ground) Store(site, off, n int, t isa.Text) {
 	g.Stores++
 	site, broken := g.rules.Lands(g.commons, 0, site, n, t)
 	g.breaks(broken)
-	g.m.store(site, off, n, t)
+	for v := uint64(t); n > 0; {
+		p := g.m.text.write(site, off)
+		size := 1
+		switch {
+		case n >= 4:
+			store4(p, uint32(v))
+			size = 4
+		case n >= 2:
+			store2(p, uint16(v))
+			size = 2
+		default:
+			store1(p, uint8(v))
+		}
+		v >>= 8 * size
+		off, n = off+size, n-size
+	}
 }
 
 func (g *Ground) breaks(broken *cpus.Violation) {
@@ -212,22 +157,49 @@ func (g *Ground) breaks(broken *cpus.Violation) {
 func (g *Ground) StoreLiteral(int, uint64) {}
 
 // Unsettle implements poke.Ground.
-func (g *Ground) Unsettle(site int) { g.m.Unsettle(site) }
+func (g *Ground) Unsettle(site int) { g.m.promiseTo(site, promisesNothing) }
 
-// Settle implements poke.Ground.
-func (g *Ground) Settle(site int, want isa.Text) { g.m.Settle(site, want) }
-
-// Publish implements poke.Ground.
-func (g *Ground) Publish(_ int, patches []poke.Patch, undo bool) {
-	g.breaks(g.rules.Overflows(0, patches))
-	g.m.publish(g.filling, patches, undo)
+// Settle implements poke.Ground: calls do what the text says from now on.
+func (g *Ground) Settle(site int, want isa.Text) {
+	if g.m.text.code.Act(site, want).Kind == isa.Call {
+		g.m.promiseTo(site, promisesTracer)
+	} else {
+		g.m.promiseTo(site, promisesNobody)
+	}
 }
 
-// Unpublish implements poke.Ground.
-func (g *Ground) Unpublish() { g.m.unpublish() }
+// Publish implements poke.Ground. It makes patches findable: their number, their addresses, and the target of each.
+func (g *Ground) Publish(_ int, patches []poke.Patch, undo bool) {
+	m := g.m
+	g.breaks(g.rules.Overflows(0, patches))
+	slots, acts := poke.Vector(m.text.code, int3.Vector, g.filling, patches, undo)
+	n := len(acts)
+	t := make([]uint64, 1+2*n)
+	t[0] = uint64(n)
+	for i, insn := range acts {
+		t[1+i] = m.text.exec(slots.Addrs[i])
+		if insn.Kind == isa.Call {
+			t[1+n+i] = m.text.exec(insn.Target)
+		}
+	}
+	storeWord(&published, uintptr(unsafe.Pointer(&t[0])))
+	m.kept = append(m.kept, t) // where the plan does not wait for handlers, they may read it until the plan ends
+	for _, t := range m.threads {
+		atomic.AddUint32(&t.b.refs, 1)
+	}
+}
 
-// Drained implements poke.Ground.
-func (g *Ground) Drained() bool { return g.m.drained() }
+// Unpublish implements poke.Ground: the batch's own references are given back.
+func (g *Ground) Unpublish() {
+	for _, t := range g.m.threads {
+		atomic.AddUint32(&t.b.refs, ^uint32(0))
+	}
+}
+
+// Drained implements poke.Ground: no handler holds a reference.
+func (g *Ground) Drained() bool {
+	return !slices.ContainsFunc(g.m.threads, func(t *Thread) bool { return atomic.LoadUint32(&t.b.refs) != 0 })
+}
 
 // Clear implements poke.Ground.
 func (g *Ground) Clear() { storeWord(&published, 0) }

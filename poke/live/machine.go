@@ -85,7 +85,7 @@ func (m *Machine) open(c *Config) (err error) {
 	for i := range c.Code.Sites {
 		text := c.Initial(i)
 		copy(m.text.rw.bytes(int(m.text.offsets[i]), c.Code.Len), text.Bytes(c.Code.Len))
-		m.Settle(i, text)
+		(&Ground{m: m}).Settle(i, text)
 	}
 	if m.blocks, err = mapBlocks(c.Threads*blockBytes, c.Blocks); err != nil {
 		return err
