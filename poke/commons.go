@@ -28,9 +28,6 @@ type Access struct {
 	Below bool  // of a Walk: it reads the table's entry, and not the large page's, which may lead to a table
 }
 
-// about tells whether a lock is to be taken, or given back.
-func (a Access) about(mu Mutex) bool { return (a.Op == Lock || a.Op == Unlock) && a.Mutex == mu }
-
 // Takes tells whether a lock is to be taken.
 func (a Access) Takes(mu Mutex) bool { return a.Op == Lock && a.Mutex == mu }
 

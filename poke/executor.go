@@ -77,7 +77,7 @@ func (x *Executor) Passed(ctx context.Context, p *Patcher, st Step, failed bool)
 	w := x.watching
 	if w != nil {
 		w.over(x.lease.CPU(), st)
-		defer w.begins()
+		defer func() { w.began = w.now() }()
 	}
 	if failed {
 		return nil
@@ -249,7 +249,7 @@ func (x *Executor) Share(a Access) (yes bool) {
 	var broken *cpus.Violation
 	x.Shared.change(func(c *Commons) { yes, broken = x.Shared.Share(c, a, x.ID, x.lease.CPU()) })
 	x.report(broken)
-	if a.about(HotplugLock) && yes == (a.Op == Unlock) {
+	if (a.Op == Lock || a.Op == Unlock) && a.Mutex == HotplugLock && yes == (a.Op == Unlock) {
 		x.Machine.LetHotplug()
 	}
 	return yes
@@ -300,8 +300,6 @@ func (x *Executor) watch() *watch {
 	}
 	return &watch{l, x.Machine.Now, x.Machine.Now()}
 }
-
-func (w *watch) begins() { w.began = w.now() }
 
 // over tells that a step is through, or has failed.
 func (w *watch) over(cpu int, st Step) {

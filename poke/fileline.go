@@ -41,8 +41,8 @@ var conditions = []struct {
 }{
 	{"tail", Shape.Tail},        // a site is longer than a breakpoint
 	{"literal", Shape.Literals}, // a site has a literal that names its ops
-	{"rest", Shape.Rest},        // a site has either
-	{"head", Shape.Head},        // a site becomes anything but a breakpoint
+	{"rest", func(s Shape) bool { return s.Tail() || s.Literals() }},
+	{"head", func(s Shape) bool { return !s.Kept }}, // a site becomes anything but a breakpoint
 	{"stores-buffered", func(s Shape) bool { return s.Traits.StoresBuffered }},
 	{"round-per-literal", func(s Shape) bool { return s.Traits.RoundPerLiteral }},
 	{"round-at-end", func(s Shape) bool { return s.Traits.RoundAtEnd }},

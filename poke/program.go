@@ -47,12 +47,6 @@ func (l Life) Update(plan []Step, undo, attach, release bool) (out []Step) {
 	return append(out, l.change(plan, undo, release)...)
 }
 
-// Switch exchanges one ops for another: the new one is attached, the plan makes
-// all sites call it, and the old one is released.
-func (l Life) Switch(plan []Step) []Step {
-	return l.Update(plan, false, true, true)
-}
-
 // change is a plan with its locks and its promise around it; release: it also gets rid of an ops.
 func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 	if !l.Locked {
@@ -132,9 +126,6 @@ type Guard struct {
 	SomeOld, SomeNew uint64 // of these at least one does, if there are any
 }
 
-// sites are all sites that the guard looks at.
-func (w Guard) sites() uint64 { return w.Old | w.New | w.SomeOld | w.SomeNew }
-
 // met tells whether sites are as they must be.
 func (w Guard) met(old, new uint64) bool {
 	return w.Old&^old == 0 && w.New&^new == 0 &&
@@ -159,7 +150,8 @@ func (p *Patcher) Endless() bool { return p.Menu != nil }
 func (p *Patcher) Ready(g Ground, f func(c *Choice)) {
 	var looked, old, new uint64
 	for i := range p.Menu {
-		looked |= p.Menu[i].When.sites()
+		w := p.Menu[i].When
+		looked |= w.Old | w.New | w.SomeOld | w.SomeNew
 	}
 	for i := range bits.Len64(looked) {
 		if p.finds(g, i, true) {

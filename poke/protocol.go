@@ -84,13 +84,6 @@ func (s Shape) of(r Range) Shape {
 	return s
 }
 
-// Rest tells whether anything of a site changes behind its breakpoint: its other
-// bytes, or its literal.
-func (s Shape) Rest() bool { return s.Tail() || s.Literals() }
-
-// Head tells whether any breakpoint is replaced by an instruction.
-func (s Shape) Head() bool { return !s.Kept }
-
 // Literals tells whether sites of this shape have a literal that names their ops.
 func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
 

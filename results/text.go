@@ -140,10 +140,7 @@ func (l Look) paragraph(t Table, columns []int) string {
 // those that need a column. Columns without any value are in neither.
 func split(t Table) (constant, varying []int) {
 	for c := range t.Columns {
-		first, same := t.Rows[0][c], true
-		for _, row := range t.Rows {
-			same = same && row[c] == first
-		}
+		first, same := t.Rows[0][c], t.constant(c)
 		switch {
 		case t.Columns[c].Detail:
 		case same && first.IsEmpty():

@@ -88,6 +88,9 @@ func protocolAxes() axis.Table[Config] {
 		}
 		return c.Protocol
 	}
+	mutate := axis.Names("mutate", "defects to put into the protocol", poke.MutationNames(), same,
+		func(c *Config) *string { return &c.Mutation }, itself)
+	mutate.Column = "mutation"
 	layout := preset(AutoLayout, axis.Names("layout", "layouts of sites, by kernel configuration", LayoutNames(), same,
 		func(c *Config) *string { return &c.Layout }, func(l string) string {
 			if l == AutoLayout { // the table says which
@@ -113,8 +116,7 @@ func protocolAxes() axis.Table[Config] {
 		},
 		protocol,
 		layout,
-		withColumn("mutation", axis.Names("mutate", "defects to put into the protocol", poke.MutationNames(), same,
-			func(c *Config) *string { return &c.Mutation }, itself)),
+		mutate,
 		preset("table", axis.Names("order", "orders in which patches are queued", sched.OrderNames(), sched.ParseOrder,
 			func(c *Config) *sched.Ordering { return &c.Order }, sched.Ordering.String)))
 }
@@ -317,11 +319,5 @@ func (c *Config) calibrate(k *calibration.Calibration) error {
 // preset gives an axis one value that applies when none is chosen.
 func preset(value string, a axis.Axis[Config]) axis.Axis[Config] {
 	a.Default = value
-	return a
-}
-
-// withColumn names the column of an axis.
-func withColumn(name string, a axis.Axis[Config]) axis.Axis[Config] {
-	a.Column = name
 	return a
 }

@@ -227,15 +227,12 @@ var modelledColumns = slices.Concat(
 var RangeColumns = results.Declare(declared, "range", map[string]func(*Ranges) any{
 	"update_range_low_ns":    func(r *Ranges) any { return math.Round(r.Update.Low) },
 	"update_range_high_ns":   func(r *Ranges) any { return math.Round(r.Update.High) },
-	"update_assumed_percent": func(r *Ranges) any { return tenths(100 * r.Update.Assumed) },
+	"update_assumed_percent": func(r *Ranges) any { return math.Round(10*(100*r.Update.Assumed)) / 10 },
 	"stolen_range_low_ns":    func(r *Ranges) any { return math.Round(r.Stolen.Low) },
 	"stolen_range_high_ns":   func(r *Ranges) any { return math.Round(r.Stolen.High) },
 	"exposure_range_low_ns":  func(r *Ranges) any { return math.Round(r.Exposure.Low) },
 	"exposure_range_high_ns": func(r *Ranges) any { return math.Round(r.Exposure.High) },
 })
-
-// tenths has one digit behind the point.
-func tenths(v float64) float64 { return math.Round(10*v) / 10 }
 
 // stressColumns are what only a stress run counts.
 var stressColumns = results.Declare[*StressCounts](declared, "stress", nil)

@@ -173,7 +173,7 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 	life := s.life(shape)
 	plan := life.Toggle(attach, detach)
 	if s.Switch {
-		plan = life.Switch(detach)
+		plan = life.Update(detach, false, true, true) // the new ops is attached, all sites call it, the old one is released
 	}
 	return Program{Patches: patches, Plan: s.bare(attach, s.spared(shape, plan))}, nil
 }

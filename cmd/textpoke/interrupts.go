@@ -149,8 +149,7 @@ func (c *common) report(pairs []interrupts.Pair, o interrupts.Options, perCPU bo
 	if err := r.Write(c.streams.out, c.format); err != nil {
 		return err
 	}
-	all := r.All()
-	if err := f.write(&all); err != nil {
+	if err := f.write(&r.All); err != nil {
 		return err
 	}
 	if err := f.close(true); err != nil {

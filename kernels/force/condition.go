@@ -48,7 +48,7 @@ var tests = map[string]test{
 	// The large page's entry is one of a large page now.
 	"large": {"", func(m *machine, cpu int, _ string) (bool, error) {
 		e, err := m.Word(cpu, m.entry)
-		return large(e), err
+		return e&present != 0 && e&largeBit != 0, err
 	}},
 	// The table's entry is no longer what it was when the walk began.
 	"changed": {"", func(m *machine, cpu int, _ string) (bool, error) {

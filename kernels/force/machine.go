@@ -131,10 +131,11 @@ const slice = 5 * time.Millisecond
 func (m *machine) until(ctx context.Context, st *Step) error {
 	var held *hold
 	if st.answers != everybody {
-		var err error
-		if held, err = m.hold(st.answers); err != nil {
+		r, err := m.Registers(st.answers)
+		if err != nil {
 			return err
 		}
+		held = &hold{m, st.answers, r.PC(), r.SP()}
 	}
 	for deadline := time.Now().Add(st.limit); ; {
 		if err := m.run(st.who); err != nil {
@@ -197,11 +198,6 @@ type hold struct {
 	m      *machine
 	cpu    int
 	pc, sp uint64
-}
-
-func (m *machine) hold(cpu int) (*hold, error) {
-	r, err := m.Registers(cpu)
-	return &hold{m, cpu, r.PC(), r.SP()}, err
 }
 
 // answer lets the CPU take what interrupts there are. One that does not come back in time stays where it is until the

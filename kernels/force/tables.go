@@ -22,9 +22,6 @@ const (
 	halfOf4 = 0xffff_8000_0000_0000
 )
 
-// large tells whether an entry is one of a large page.
-func large(entry uint64) bool { return entry&present != 0 && entry&largeBit != 0 }
-
 // split looks an argument of the function that is being entered up in init_mm's tables, and keeps where its two last
 // entries lie.
 func (m *machine) split(cpu int, arg string) (bool, error) {

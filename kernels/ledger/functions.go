@@ -173,9 +173,6 @@ func (r *Replay) on(calls string) bool {
 	return o != nil && o.Flags&tracers.OpsEnabled != 0
 }
 
-// tracesAll tells whether a tracer is on that may trace a module's functions too.
-func (r *Replay) tracesAll() bool { return r.on(globalOps) || r.on(graphOps) || r.on(graphStub) }
-
 // attach attaches an ops to records, nil for all.
 func (r *Replay) attach(o *tracers.Ops, recs []int) {
 	r.did(r.core.SetFilter(o, recs...))

@@ -47,7 +47,7 @@ func (r *Replay) load(m *image.Module) {
 			r.key(key, m.Keys[key])
 		}
 	}
-	if r.tracesAll() {
+	if r.on(globalOps) || r.on(graphOps) || r.on(graphStub) { // such a tracer may trace a module's functions too
 		batches := r.batches(m.Records, sched.Ascending)
 		each := r.mech(image.BatchRounds)
 		r.note(Entry{Cause: cpus.Sync, Row: r.k.SyncRow, Pokes: batches, RoundsPerPoke: each, Fewer: batches * each,

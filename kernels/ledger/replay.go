@@ -276,11 +276,6 @@ func (r *Replay) recordEvent(on bool) {
 // one on their way out (reg_event_syscall_enter, kernel/trace/trace_syscalls.c).
 const syscalls = "syscalls"
 
-// isExit tells whether an event of a system call is about its end.
-func isExit(event string) bool {
-	return strings.HasPrefix(event, "exit_") || strings.HasPrefix(event, "sys_exit_")
-}
-
 // event enables a trace event, or disables it (__ftrace_event_enable_disable,
 // kernel/trace/trace_events.c).
 func (r *Replay) event(e image.Event, on bool) {
@@ -293,7 +288,7 @@ func (r *Replay) probeEvent(e image.Event, client string, on bool) {
 	tp, probe := e.Tracepoint, client+" "+e.Group+"/"+e.Name
 	if e.Group == syscalls {
 		tp, probe = "sys_enter", client+" "+syscalls
-		if isExit(e.Name) {
+		if strings.HasPrefix(e.Name, "exit_") || strings.HasPrefix(e.Name, "sys_exit_") {
 			tp = "sys_exit"
 		}
 		users := client + " " + tp

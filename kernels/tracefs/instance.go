@@ -56,7 +56,7 @@ func (i *Instance) Graph() (g *Instance, ok bool, err error) {
 		return nil, false, fmt.Errorf("read the tracers that an instance can have: %w", err)
 	}
 	g = &Instance{files: i.files, dir: i.path() + ".graph/", tracer: graphTracer}
-	return g, containsWord(string(have), graphTracer), nil
+	return g, slices.Contains(strings.Fields(string(have)), graphTracer), nil
 }
 
 const (
@@ -76,8 +76,6 @@ const (
 func (i *Instance) Name() string { return strings.TrimPrefix(i.path(), "instances/") }
 
 func (i *Instance) path() string { return strings.TrimSuffix(i.dir, "/") }
-
-func containsWord(text, word string) bool { return slices.Contains(strings.Fields(text), word) }
 
 // ErrOther is a tracer that somebody else switched on in the instance.
 var ErrOther = errors.New("somebody else switched it on in the instance")

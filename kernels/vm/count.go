@@ -30,13 +30,6 @@ type Count struct {
 // patcher is the role of the CPU that switches.
 const patcher = "patcher"
 
-func (m *Measurement) role(cpu int) string {
-	if cpu == 0 {
-		return patcher
-	}
-	return m.CPUs[cpu].String()
-}
-
 // rowNames are the rows in which anything was ever counted, as they first occur, with
 // their descriptions.
 func (m *Measurement) rowNames() (rows []Row) {
@@ -57,9 +50,13 @@ func (m *Measurement) Counts() (out []Count) {
 	for _, r := range m.Readings {
 		for _, row := range rows {
 			i := slices.IndexFunc(r.Rows, func(s Row) bool { return s.Name == row.Name })
-			for cpu := range m.CPUs {
+			for cpu, of := range m.CPUs {
+				role := of.String()
+				if cpu == 0 {
+					role = patcher
+				}
 				c := Count{Arch: m.Arch, Release: m.Release, Action: r.Action, Direction: r.Direction, Row: row.Name,
-					About: row.About, CPU: cpu, Role: m.role(cpu), Repetition: r.Repetition}
+					About: row.About, CPU: cpu, Role: role, Repetition: r.Repetition}
 				if i >= 0 && cpu < len(r.Rows[i].Interrupts) {
 					c.Interrupts = r.Rows[i].Interrupts[cpu]
 				}

@@ -44,7 +44,7 @@ func bootable(kernel, dir string) (file string, e *emulator, err error) {
 		return "", nil, err
 	}
 	file = kernel
-	if packed(head) {
+	if unpack.Of(head) != nil || bytes.HasPrefix(head, []byte("MZ\x00\x00zimg")) {
 		if file, err = unpacked(kernel, dir); err == nil {
 			head, err = headOf(file)
 		}
@@ -75,11 +75,6 @@ func headOf(file string) ([]byte, error) {
 		return nil, fmt.Errorf("read kernel %s: %w", file, err)
 	}
 	return head[:n], nil
-}
-
-// packed tells whether an image is to be unpacked before it is booted.
-func packed(head []byte) bool {
-	return unpack.Of(head) != nil || bytes.HasPrefix(head, []byte("MZ\x00\x00zimg"))
 }
 
 // unpacked writes what is inside of a packed image into a folder.

@@ -166,7 +166,7 @@ func (m *Machine) Peek(site int) isa.Text { return m.text.peek(site) }
 // Counts is what all threads have done.
 func (m *Machine) Counts() (sum Counts) {
 	for _, t := range m.threads {
-		sum = sum.Add(t.Counts())
+		sum = sum.combine(t.Counts(), func(a, b uint64) uint64 { return a + b })
 	}
 	return sum
 }

@@ -199,9 +199,6 @@ type Counts struct {
 // Sub is by field.
 func (c Counts) Sub(o Counts) Counts { return c.combine(o, func(a, b uint64) uint64 { return a - b }) }
 
-// Add is by field.
-func (c Counts) Add(o Counts) Counts { return c.combine(o, func(a, b uint64) uint64 { return a + b }) }
-
 func (c Counts) combine(o Counts, f func(a, b uint64) uint64) Counts {
 	return Counts{
 		f(c.Begun, o.Begun), f(c.Traced, o.Traced), f(c.Untraced, o.Untraced), f(c.Wrong, o.Wrong),

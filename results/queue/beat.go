@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,9 +15,6 @@ import (
 // beatEvery is the time between two messages of a worker that say that it is there, and which points it does:
 // a second by default.
 func (o *Options) beatEvery() time.Duration { return o.AckWait / 30 }
-
-// silent is how long after its last word a worker counts as gone.
-func (o *Options) silent() time.Duration { return 5 * o.beatEvery() }
 
 // beat is a worker's report about itself. It is for people: nothing rests on it.
 type beat struct {
@@ -68,10 +64,6 @@ type workers struct {
 	trouble map[string]bool
 }
 
-func newWorkers() workers {
-	return workers{map[string]beat{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-}
-
 // hear takes a worker's beat.
 func (r *Rows) hear(m *nats.Msg) {
 	var b beat
@@ -115,7 +107,7 @@ func (r *Rows) State() State {
 		}
 	}
 	for name, b := range r.workers.all {
-		if time.Since(b.at) > r.q.silent() {
+		if time.Since(b.at) > 5*r.q.beatEvery() { // it counts as gone
 			continue
 		}
 		s.Workers = append(s.Workers, name)
@@ -136,11 +128,5 @@ func (r *Rows) Seen() int {
 	return len(r.workers.seen)
 }
 
-// beatSubject is where a worker is heard.
-func beatSubject(worker string) string { return "textpoke.worker." + token(worker) }
-
 // refusedSubject is where a worker is told that it cannot help.
 func refusedSubject(worker string) string { return "textpoke.refused." + token(worker) }
-
-// runOf is the run that a subject ends with.
-func runOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }

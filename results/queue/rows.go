@@ -61,7 +61,8 @@ type Submission struct {
 // Submit publishes the points that have no row yet.
 func (q *Queue) Submit(ctx context.Context, s Submission) (*Rows, error) {
 	r := &Rows{q: q, keys: s.Keys, mark: nuid.Next(), known: make([]bool, len(s.Keys)), waiting: map[int]outcome{},
-		changed: make(chan struct{}), last: time.Now(), workers: newWorkers()}
+		changed: make(chan struct{}), last: time.Now(),
+		workers: workers{map[string]beat{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}}
 	for n := range s.Keys {
 		r.known[n] = s.Done != nil && s.Done(n)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/metrics"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 	}
 	s := &session{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
 	for subject, hear := range map[string]nats.MsgHandler{
-		overSubject("*"):       func(m *nats.Msg) { s.over(runOf(m.Subject)) },
+		overSubject("*"):       func(m *nats.Msg) { s.over(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) },
 		refusedSubject(q.Name): func(m *nats.Msg) { s.log(string(m.Data)) },
 	} {
 		heard, err := q.nc.Subscribe(subject, hear)
@@ -311,7 +312,7 @@ func (s *session) tell(ends bool) {
 	s.mu.Unlock()
 	slices.SortFunc(b.Busy, func(a, b begun) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	if text, err := json.Marshal(b); err == nil {
-		_ = s.nc.Publish(beatSubject(s.Name), text) // nothing rests on it
+		_ = s.nc.Publish("textpoke.worker."+token(s.Name), text) // nothing rests on it
 	}
 }
 

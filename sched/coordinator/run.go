@@ -99,7 +99,7 @@ func (c *Coordinator) company(all []*Ticket, there <-chan struct{}) []*Ticket {
 
 // linger adds those that come until there are as many as are expected.
 func (c *Coordinator) linger(ctx context.Context, all []*Ticket) []*Ticket {
-	wait := c.last.until(c.cfg.Linger).Sub(c.cfg.Now())
+	wait := c.last.at.Add(time.Duration(c.cfg.Linger * float64(c.last.took))).Sub(c.cfg.Now())
 	if wait <= 0 || len(all) >= c.last.expected {
 		return all
 	}
@@ -141,11 +141,6 @@ func (l *last) ended(from, to time.Time, carried, waiting int) {
 	}
 	l.took += (took - l.took) / memory
 	l.at, l.expected = to, carried+waiting
-}
-
-// until is how long the next one waits.
-func (l *last) until(times float64) time.Time {
-	return l.at.Add(time.Duration(times * float64(l.took)))
 }
 
 // update carries requests out together. When that fails each is tried by itself,
@@ -199,7 +194,7 @@ func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]un
 // record cancel each other and leave nothing to do.
 func (c *Coordinator) lacking(us []undo) (out []Change) {
 	for _, rec := range c.wants.changed(us) {
-		if want := c.wants.users[rec] > 0; want != c.shown.live(rec) {
+		if want := c.wants.users[rec] > 0; want != (c.shown.users[rec] > 0) { // this goroutine alone changes it
 			out = append(out, Change{rec, want})
 		}
 	}

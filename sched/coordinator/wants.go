@@ -150,9 +150,6 @@ type shown struct {
 	last    *Snapshot // nil where something has changed since
 }
 
-// live is for the goroutine that changes it.
-func (s *shown) live(record int) bool { return s.users[record] > 0 }
-
 // follow shows what requests have changed.
 func (s *shown) follow(w *wants, us []undo) {
 	all := w.changed(us)

@@ -222,7 +222,7 @@ func (h *Handler) guard(rt route) http.Handler {
 		if err == nil && rt.access > Open {
 			err = h.spend(w, r)
 		}
-		if err == nil && !takesBody(rt) && r.ContentLength != 0 {
+		if err == nil && rt.method != http.MethodPost && rt.method != http.MethodPut && r.ContentLength != 0 {
 			err = problem(http.StatusBadRequest, "", "nothing is read here: want no body")
 		}
 		if err == nil {
@@ -243,9 +243,6 @@ func (h *Handler) guard(rt route) http.Handler {
 		}
 	})
 }
-
-// takesBody tells whether a route reads what is sent.
-func takesBody(rt route) bool { return rt.method == http.MethodPost || rt.method == http.MethodPut }
 
 // refuse sends a problem without waiting for the rest of the body. The server would wait, to use
 // the connection again, and a client without a token could then hold every connection with half of

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service"
@@ -100,7 +102,7 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
 	case errors.As(err, &rate):
 		p := typed("rate-limited", problem(http.StatusTooManyRequests, "", "%v", rate))
-		p.retry = rate.seconds()
+		p.retry = strconv.Itoa(int(math.Ceil(rate.after.Seconds()))) // whole seconds, as headers have them
 		return p
 	case errors.As(err, &damaged):
 		return typed("damaged", problem(http.StatusInternalServerError, "", damage))

@@ -288,7 +288,8 @@ func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 	}
 	kind, write := "application/x-ndjson", traceJSON
 	if format == "text" {
-		kind, write = "text/plain; charset=utf-8", traceText
+		kind = "text/plain; charset=utf-8"
+		write = func(out *bytes.Buffer, l *service.Line, _ int) { out.WriteString(l.Text + "\n") }
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -316,8 +317,6 @@ func (h *Handler) trace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 }
-
-func traceText(out *bytes.Buffer, l *service.Line, _ int) { out.WriteString(l.Text + "\n") }
 
 func traceJSON(out *bytes.Buffer, l *service.Line, missed int) {
 	b, err := json.Marshal(TraceLine{*l, missed})

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -173,9 +172,6 @@ type rateError struct{ after time.Duration }
 func (e *rateError) Error() string {
 	return fmt.Sprintf("too many requests with this token: the next one fits after %v", e.after.Round(time.Millisecond))
 }
-
-// seconds are whole ones, as headers have them.
-func (e *rateError) seconds() string { return strconv.Itoa(int(math.Ceil(e.after.Seconds()))) }
 
 // spend counts a request, and says in its answer how many are left (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/).
 func (h *Handler) spend(w http.ResponseWriter, r *http.Request) error {

@@ -121,7 +121,8 @@ func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
 		After: p.number("after", 0, 0, math.MaxInt64), Before: p.number("before", 0, 0, math.MaxInt64), Newest: p.bool("newest")}
 	limit := p.number("limit", 100, 1, maxPage)
 	if q.State != "" && !slices.Contains(journal.States(), q.State) {
-		p.fail("state", "%v", spelling.NotOneOf(string(q.State), stateNames()))
+		p.fail("state", "%v", spelling.NotOneOf(string(q.State),
+			spelling.Each(journal.States(), func(s journal.State) string { return string(s) })))
 	}
 	if err := p.check(); err != nil {
 		return err
@@ -167,10 +168,6 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	}
 	u, err = s.Cancel(r.Context(), id)
 	return respond(w, u, err)
-}
-
-func stateNames() []string {
-	return spelling.Each(journal.States(), func(s journal.State) string { return string(s) })
 }
 
 // RecordWants is the records of a name, and who wants them.

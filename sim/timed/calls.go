@@ -175,11 +175,6 @@ func (c *calls) stored(now Nanos, site int32, meets, enabled bool) {
 	}
 }
 
-// leads notes whether calls of a site get to a tracer.
-func (c *calls) leads(now Nanos, site int32, enabled bool) {
-	c.change(now, site, func(h *heat) { h.enabled = enabled })
-}
-
 // remember makes a site hot that is in no batch.
 func (c *calls) remember(now Nanos, site int32) {
 	upTo := 0.0
@@ -218,9 +213,6 @@ func (c *calls) recentWeight() float64 {
 	}
 	return c.recent[len(c.recent)-1].upTo - c.recent[c.oldest-1].upTo
 }
-
-// draws is the weight from which calls are drawn.
-func (c *calls) draws() float64 { return c.batchLaw.total() + c.recentWeight() + c.parks }
 
 // after draws the time of the next call that may be an event, when calls of so much weight may be;
 // false when there is none. The machine's clock has whole nanoseconds, the process has not: the

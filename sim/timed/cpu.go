@@ -301,7 +301,7 @@ func (m *Machine) coldEvent(site int32) cpus.Event {
 // drawn is the weight of the calls that are drawn.
 func (m *Machine) drawn() float64 {
 	if m.cfg.Calls == HotOnly {
-		return m.calls.draws()
+		return m.calls.batchLaw.total() + m.calls.recentWeight() + m.calls.parks
 	}
 	return 1
 }

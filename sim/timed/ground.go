@@ -47,7 +47,7 @@ func (m *Machine) StoreLiteral(site int, ops uint64) {
 	case o == cpus.CalledFreed, o == cpus.CalledWild, m.calls.heat[site].meets:
 		m.stored(site, m.text.peek(site).Slice(0, m.code.Traits.BreakpointLen) == m.code.Arch.Breakpoint())
 	default:
-		m.calls.leads(m.now, int32(site), o == cpus.CalledTracer)
+		m.calls.change(m.now, int32(site), func(h *heat) { h.enabled = o == cpus.CalledTracer })
 	}
 }
 
@@ -63,7 +63,8 @@ func (m *Machine) Begin(site int, c cpus.Change) { m.text.changes[site] = c }
 // Settle implements poke.Ground. While a store for the site waits, every call breaks the promise
 // until the store arrives.
 func (m *Machine) Settle(site int, want isa.Text) {
-	m.text.settle(site, want)
+	s := &m.text.sites[site]
+	s.settled = s.settled.Of(s.is, want, m.text.seq())
 	if site < m.cfg.Called && (m.patch.Holds(int32(site), false) || m.patch.Holds(int32(site), true)) {
 		m.stored(site, true)
 	}
@@ -159,7 +160,8 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 		p.reached = max(p.reached, there)
 	}
 	p.busy = at
-	m.ledger.round(p.home, c, p.left)
+	m.ledger.sent.Rounds[p.home][c]++
+	m.ledger.sent.Sent[c] += uint64(p.left)
 	m.sawRound(c)
 }
 

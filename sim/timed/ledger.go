@@ -100,12 +100,6 @@ func (l *ledger) goOn(now Nanos) {
 	}
 }
 
-// round counts a round sent.
-func (l *ledger) round(from int, cause cpus.Cause, targets int) {
-	l.sent.Rounds[from][cause]++
-	l.sent.Sent[cause] += uint64(targets)
-}
-
 // Life is what has happened to one CPU since the machine was built, over all updates
 // and the time between them.
 type Life struct {

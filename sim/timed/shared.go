@@ -197,12 +197,6 @@ func (t *text) window(i int, synced cpus.Seq, since Nanos, buf []cpus.Version) [
 	return buf
 }
 
-// settle promises what is there.
-func (t *text) settle(i int, want isa.Text) {
-	s := &t.sites[i]
-	s.settled = s.settled.Of(s.is, want, t.seq())
-}
-
 // forget makes the present text the oldest: no CPU can fetch an earlier version any more.
 func (t *text) forget() {
 	for _, st := range t.log {

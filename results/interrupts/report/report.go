@@ -26,7 +26,9 @@ type Report struct {
 	// Consistent is false when a row that was explained has no explanation.
 	Consistent bool
 
-	all    results.Table
+	// All is both as one table: for each interrupt row a row per CPU, and below them a summary row, whose columns
+	// are empty in the others.
+	All    results.Table
 	said   []string // a sentence for each row that was explained
 	perCPU bool
 }
@@ -104,19 +106,15 @@ func NewReport(pairs []interrupts.Pair, o interrupts.Options, perCPU bool) (*Rep
 	var errs [3]error
 	r.CPUs, errs[0] = slices.Concat(pairColumn, rowColumn, cpuColumns).Fill("interrupts-cpus", counts)
 	r.Summary, errs[1] = slices.Concat(pairColumn, rowColumn, summaryColumns).Fill("interrupts-summary", summaries)
-	r.all, errs[2] = allColumns.Fill("interrupts", all)
+	r.All, errs[2] = allColumns.Fill("interrupts", all)
 	return r, errors.Join(errs[:]...)
 }
-
-// All is the report as one table: for each interrupt row a row per CPU, and below
-// them a summary row, whose columns are empty in the others.
-func (r *Report) All() results.Table { return r.all }
 
 // Write writes the report: for people a sentence and a line for each row, and each CPU
 // where that was asked for; otherwise as the table that All returns.
 func (r *Report) Write(w io.Writer, f results.Format) error {
 	if f.String() != string(results.FormatTable) {
-		return results.Write(w, f, r.all)
+		return results.Write(w, f, r.All)
 	}
 	for _, s := range r.said {
 		if _, err := fmt.Fprintln(w, s); err != nil {
