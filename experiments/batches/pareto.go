@@ -66,7 +66,7 @@ func underBudgets(ctx context.Context, s *experiments.Study[budgets, *budgetRow]
 				all = append(all, one)
 			}
 			for i, budget := range c.Budgets {
-				r := &budgetRow{m, cpus.FormatRoles(choices[0].Roles), budget, c.Measure, i == len(c.Budgets)/2}
+				r := &budgetRow{m, choices[0].CPUs(), budget, c.Measure, i == len(c.Budgets)/2}
 				if err := s.Add(r); err != nil {
 					return err
 				}
@@ -104,6 +104,9 @@ func (c *offer) takes(measure string) float64 {
 	}
 	return float64(c.IsolatedMax) / max(float64(c.Modelled.Update)/1e6, 1)
 }
+
+// CPUs are the machine's, by role.
+func (c *offer) CPUs() string { return cpus.FormatRoles(c.Roles) }
 
 // choices goes through all there is to choose on one machine.
 func (s *budgets) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*offer, err error) {

@@ -5,14 +5,17 @@ package conform
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/kernels/record"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
 )
 
 // Misfit is a step that does not fit.
@@ -247,3 +250,26 @@ func (c *checker) write(st poke.Step, s *record.Site) (t item, ok bool) {
 	}
 	return t, len(t.bytes) > 0
 }
+
+// declared are the columns of the package's tables.
+//
+//go:embed columns.txt
+var declared string
+
+// Row is a recording and its result.
+type Row struct {
+	*record.Recording
+	*Result
+}
+
+// Columns are those of rows.
+var Columns = results.Declare(declared, "rows", map[string]func(Row) any{
+	"actions": func(r Row) any { return strings.Join(r.Actions, " ") },
+	"steps":   func(r Row) any { return len(r.Steps) },
+	"verdict": func(r Row) any {
+		if r.Misfit == nil {
+			return "conforms"
+		}
+		return "differs"
+	},
+})

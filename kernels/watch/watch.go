@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -182,3 +183,10 @@ var Columns = results.Declare(declared, "rows", map[string]func(*Row) any{
 	"exact":    func(r *Row) any { return results.If(r.Known || r.Near != nil, r.Known) },
 	"isolated": func(r *Row) any { return results.If(r.Isolated >= 0, r.Isolated) },
 })
+
+// Limits are what rows can be limited in.
+var Limits = budget.Quantities{
+	{Name: "rounds", Columns: []string{"rounds"}, Doc: "of an interval"},
+	{Name: "burst", Columns: []string{"burst"}, Doc: "interrupts that a CPU takes in an interval"},
+	{Name: "isolated", Columns: []string{"isolated"}, Doc: "the same of isolated CPUs"},
+}
