@@ -128,7 +128,7 @@ func TestEnginesAgreeOnRandomPlans(t *testing.T) {
 			if _, err := Replay(engine, m, r.Trace); err != nil {
 				rt.Errorf("%s engine: %v\n%s, %d sites, cpus %s, fetch %s, refs %s, preempt %v, switch %v, workload %s\n%s%s",
 					engine, err, a.Traits().Name, s.Sites, cpus.FormatRoles(s.Roles), s.Fetch, s.Refs, s.Preempt, s.Switch,
-					s.Workload, text, r.Trace.Explain())
+					s.Workload, text, r.Trace.ExplainIn(0))
 			}
 		}
 	})

@@ -175,14 +175,7 @@ func StepsOf(in Section) (steps []PathStep) {
 
 // ParsePathStep reads a step of a section.
 func ParsePathStep(in Section, text string) (PathStep, error) {
-	var names []string
-	for _, s := range StepsOf(in) {
-		if s.String() == text {
-			return s, nil
-		}
-		names = append(names, s.String())
-	}
-	return 0, fmt.Errorf("%s %q: %w", in, text, spelling.NotOneOf(text, names))
+	return spelling.Find(in.String(), text, StepsOf(in), PathStep.String)
 }
 
 // maxProgram is the most steps that make sense in one section.

@@ -187,13 +187,10 @@ func (s *Study[C, R]) finish() error {
 // seenFrom are the tables that the rows of one can look at: "" is that one, "rows" the main one.
 func (s *Study[C, R]) seenFrom(own form.Rows) func(string) form.Rows {
 	return func(table string) form.Rows {
-		switch table {
-		case "":
+		if table == "" {
 			return own
-		case "rows":
-			return s.facts
 		}
-		return s.beside[table]
+		return s.Of(table)
 	}
 }
 
@@ -227,9 +224,9 @@ func (s *Study[C, R]) Document(d results.Document) { s.documents = append(s.docu
 // Table is the rows, as templates ask about them.
 func (s *Study[C, R]) Table() form.Rows { return s.facts }
 
-// Of is the rows of a table beside the report; "" is the main one.
+// Of is the rows of a table beside the report; "" and "rows" are the main one.
 func (s *Study[C, R]) Of(table string) form.Rows {
-	if table == "" {
+	if table == "" || table == "rows" {
 		return s.facts
 	}
 	return s.beside[table]

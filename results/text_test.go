@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/textpoke/textpoke/results/internal/golden"
 	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/internal/golden"
 )
 
 // TestDetailColumns: left out of a table for people, whatever they hold, and there for
@@ -93,7 +94,7 @@ func TestTableView(t *testing.T) {
 		"all-the-same":  same,
 		"all-are-empty": {Columns: same.Columns, Rows: [][]Value{{Empty, Empty}}},
 	} {
-		t.Run(name, func(t *testing.T) { golden.Check(t, name, tableText(t, tab)) })
+		t.Run(name, func(t *testing.T) { golden.Check(t, "testdata/"+name+".golden", []byte(tableText(t, tab))) })
 	}
 }
 
@@ -151,7 +152,7 @@ func TestScreens(t *testing.T) {
 			if n := strings.Count(b.String(), "\x1b[32mtrue\x1b[0m"); n != 5 {
 				t.Errorf("%d cells are painted, want 5", n)
 			}
-			golden.Check(t, "screen-"+strconv.Itoa(width), strings.ReplaceAll(b.String(), "\x1b", "ESC"))
+			golden.Check(t, "testdata/screen-"+strconv.Itoa(width)+".golden", []byte(strings.ReplaceAll(b.String(), "\x1b", "ESC")))
 		})
 	}
 }

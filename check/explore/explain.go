@@ -14,12 +14,6 @@ import (
 // explainWidth is how wide a column of Explain gets, in characters.
 const explainWidth = 30
 
-// Explain prints a trace for people: one numbered step a line, a column for each
-// patcher and CPU that does something, the bytes of each site after the step, and
-// what those CPUs may fetch of the sites that they are about, the newest first,
-// where that is not simply what is there. Then which property broke, and why.
-func (t *Trace) Explain() string { return t.ExplainIn(0) }
-
 // ExplainIn is Explain on a screen that is so many characters wide, 0 for any: where the
 // table is wider, the steps are numbered lines.
 func (t *Trace) ExplainIn(width int) string {

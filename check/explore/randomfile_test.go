@@ -220,7 +220,7 @@ func agree(t *testing.T, m *Model) (verdict, wrong string) {
 			t.Fatal(err)
 		}
 		if _, err := Replay(m, want.Trace); err != nil {
-			wrong = fmt.Sprintf("on the live machine: %v\n%s", err, want.Trace.Explain())
+			wrong = fmt.Sprintf("on the live machine: %v\n%s", err, want.Trace.ExplainIn(0))
 		}
 	}
 	for _, r := range []Reductions{{Symmetry: true, Sites: true}, {Order: true}, all} {

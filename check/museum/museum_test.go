@@ -49,11 +49,11 @@ func expect(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...opti
 	m, r := search(t, b, fixed, o, options...)
 	switch {
 	case fixed && r.Verdict != explore.Safe:
-		t.Errorf("with the fix, %+v: %s\n%s", o.Reduce, r.Violation, r.Trace.Explain())
+		t.Errorf("with the fix, %+v: %s\n%s", o.Reduce, r.Violation, r.Trace.ExplainIn(0))
 	case !fixed && r.Verdict != explore.Unsafe:
 		t.Errorf("without the fix, %+v: %s after %d states, want %s", o.Reduce, r.Verdict, r.States, b.Want)
 	case !fixed && r.Violation.Property != b.Want:
-		t.Errorf("without the fix, %+v: %s, want %s\n%s", o.Reduce, r.Violation, b.Want, r.Trace.Explain())
+		t.Errorf("without the fix, %+v: %s, want %s\n%s", o.Reduce, r.Violation, b.Want, r.Trace.ExplainIn(0))
 	}
 	return m, r
 }

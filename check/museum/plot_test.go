@@ -216,7 +216,7 @@ func TestPlots(t *testing.T) {
 			}
 		}
 		if at < len(plot) {
-			t.Errorf("%s: %q does not happen, or too early:\n%s", b.Name, plot[at], r.Trace.Explain())
+			t.Errorf("%s: %q does not happen, or too early:\n%s", b.Name, plot[at], r.Trace.ExplainIn(0))
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestDepths(t *testing.T) {
 			continue
 		}
 		if _, r := expect(t, &b, false, explore.Options{}); r.Depth != want {
-			t.Errorf("%s: depth %d, want %d\n%s", b.Name, r.Depth, want, r.Trace.Explain())
+			t.Errorf("%s: depth %d, want %d\n%s", b.Name, r.Depth, want, r.Trace.ExplainIn(0))
 		}
 	}
 }
@@ -222,7 +222,7 @@ func enough(t *testing.T, what, text string) string {
 			case r.Verdict == explore.Safe && from == "":
 				from = w.name
 			case r.Verdict == explore.Unsafe && from != "":
-				t.Errorf("%s: unsafe, and safe behind %s\n%s", what, from, r.Trace.Explain())
+				t.Errorf("%s: unsafe, and safe behind %s\n%s", what, from, r.Trace.ExplainIn(0))
 			}
 		}
 	}

@@ -35,12 +35,6 @@ const (
 	// Nop is the disabled site.
 	Nop isa.Text = 0xD503201F
 
-	// MovX9LR is MOV X9, LR (ORR X9, XZR, X30): it saves the return address
-	// in the word before the site. It is written once, before the function can
-	// run (ftrace_init_nop), and never patched live: ORR is not among the
-	// instructions that B2.2.5 allows to be replaced under a running CPU.
-	MovX9LR isa.Text = 0xAA1E03E9
-
 	// Brk is BRK #0. The kernel gives other numbers to its clients (4 kprobes, 5 uprobes, 0x100
 	// fault, 0x400 and 0x401 kgdb, 0x800 BUG: arch/arm64/include/asm/brk-imm.h) and leaves 0 free.
 	// Its ftrace never writes one: BRK is here for protocols that go through a breakpoint, which

@@ -39,7 +39,7 @@ func disassembled(at records.Addr, t isa.Text) isa.Insn {
 
 // known are words of every kind that Decode recognises, and close neighbours.
 var known = []isa.Text{
-	arm64.Nop, arm64.Brk, 0xD43FFFE0, arm64.MovX9LR,
+	arm64.Nop, arm64.Brk, 0xD43FFFE0, 0xAA1E03E9,
 	0x94000001, 0x97FFFFFF, 0x95FFFFFF, 0x96000000, 0x14000001, 0x17FFFFFF,
 	0x54000020 /* B.EQ */, 0xD503203F /* YIELD */, 0xD5032FFF, /* HINT #127 */
 	0xD4000001 /* SVC */, 0xD4400000 /* HLT */, 0xD5033FDF /* ISB */, 0xD503245F, /* BTI C */

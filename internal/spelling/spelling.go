@@ -84,8 +84,19 @@ func Each[T any](all []T, spell func(T) string) (out []string) {
 
 // Number is the number of a name among the valid ones. An error calls the name a what.
 func Number[T ~uint8](what, name string, valid []string) (T, error) {
-	if i := slices.Index(valid, name); i >= 0 {
-		return T(i), nil
+	i := slices.Index(valid, name)
+	if i < 0 {
+		return 0, fmt.Errorf("%s %q: %w", what, name, NotOneOf(name, valid))
 	}
-	return 0, fmt.Errorf("%s %q: %w", what, name, NotOneOf(name, valid))
+	return T(i), nil
+}
+
+// Find is the first of a list that is spelled like that. An error calls it a what.
+func Find[T any](what, name string, all []T, spell func(T) string) (one T, err error) {
+	names := Each(all, spell)
+	i := slices.Index(names, name)
+	if i < 0 {
+		return one, fmt.Errorf("%s %q: %w", what, name, NotOneOf(name, names))
+	}
+	return all[i], nil
 }

@@ -4,7 +4,6 @@ package build
 
 import (
 	_ "embed"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,14 +49,7 @@ type program struct {
 
 // archNamed finds one of them.
 func archNamed(name string) (Arch, error) {
-	var names []string
-	for _, a := range Architectures() {
-		if a.Name == name {
-			return a, nil
-		}
-		names = append(names, a.Name)
-	}
-	return Arch{}, fmt.Errorf("architecture %q: %w", name, spelling.NotOneOf(name, names))
+	return spelling.Find("architecture", name, Architectures(), func(a Arch) string { return a.Name })
 }
 
 // MissingError says which programs a build lacks, by Debian's names of their packages.

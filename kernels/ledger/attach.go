@@ -41,12 +41,7 @@ func WayNames() []string { return spelling.Each(ways, func(w Way) string { retur
 
 // ParseWay finds one by its name.
 func ParseWay(s string) (Way, error) {
-	for _, w := range ways {
-		if w.Name == s {
-			return w, nil
-		}
-	}
-	return Way{}, fmt.Errorf("way %q: %w", s, spelling.NotOneOf(s, WayNames()))
+	return spelling.Find("way", s, ways, func(w Way) string { return w.Name })
 }
 
 // In tells whether a kernel can do it, and otherwise why not.

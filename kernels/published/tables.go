@@ -343,12 +343,6 @@ type Reach struct {
 // Reaches is the table of those.
 var Reaches = &Set[Reach]{Name: "branch-reach"}
 
-// The phases of a uprobe's life in which interrupts were counted.
-const (
-	FirstHit = "first-hit"
-	Disable  = "disable"
-)
-
 // UprobeReading is what one idle CPU took while probes in programs were hit for the
 // first time, or removed.
 type UprobeReading struct {

@@ -21,7 +21,7 @@ func TestReadings(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := b.Cost(int(r.Sites), int(r.Processes))
-		got := map[string]int{published.FirstHit: c.FirstHit, published.Disable: c.Disable}[r.Phase]
+		got := map[string]int{"first-hit": c.FirstHit, "disable": c.Disable}[r.Phase]
 		if int64(got) != r.Interrupts {
 			t.Errorf("%+v: %d", r, got)
 		}

@@ -24,9 +24,6 @@ type Estimate struct {
 	Value, SE, Low, High float64
 }
 
-// Holds tells whether v lies in the interval.
-func (e Estimate) Holds(v float64) bool { return e.Low <= v && v <= e.High }
-
 // Apply carries an estimate through a function that grows, such as math.Exp. The
 // standard error is lost.
 func (e Estimate) Apply(f func(float64) float64) Estimate {

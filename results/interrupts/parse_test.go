@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/textpoke/textpoke/results/internal/golden"
+	"github.com/textpoke/textpoke/internal/golden"
 )
 
 // sameCounts compares snapshots by what they say, not by where it was read.
@@ -221,7 +221,7 @@ func TestWriteLaysOutLikeLinux(t *testing.T) {
 	if err := Write(&b, calls()); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "one-row", b.String())
+	golden.Check(t, "testdata/one-row.golden", b.Bytes())
 }
 
 // drawSnapshot makes any snapshot that valid accepts.

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/textpoke/textpoke/internal/golden"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/internal/golden"
 )
 
 // sample is the manifest of a run with one table.
@@ -90,7 +90,7 @@ func TestPage(t *testing.T) {
 	for name, f := range dir(t, below, "plan.csv", plan) {
 		d["sub/"+name] = f
 	}
-	golden.Check(t, "page", written(t, d))
+	golden.Check(t, "testdata/page.golden", []byte(written(t, d)))
 }
 
 // TestForeignTextIsText: whatever a directory holds, the page has the elements and the

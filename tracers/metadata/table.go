@@ -123,12 +123,7 @@ func (k TableKind) String() string {
 
 // ParseKind reads a kind's name.
 func ParseKind(s string) (TableKind, error) {
-	for i, n := range kindNames {
-		if n == s {
-			return TableKind(i), nil
-		}
-	}
-	return 0, fmt.Errorf("metadata table %q: %w", s, spelling.NotOneOf(s, kindNames))
+	return spelling.Number[TableKind]("metadata table", s, kindNames)
 }
 
 // New makes an empty table for functions in text; only padding needs to know

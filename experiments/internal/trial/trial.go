@@ -14,19 +14,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/choice/flags"
+	"github.com/textpoke/textpoke/internal/golden"
 	"github.com/textpoke/textpoke/results"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite the golden files in testdata")
-	look   = flag.String("look", "", "also write the experiments' files into this `directory`, to be looked at")
-)
+var look = flag.String("look", "", "also write the experiments' files into this `directory`, to be looked at")
 
 // Result is what an experiment came to.
 type Result struct {
@@ -148,37 +145,13 @@ func (r *Result) Count(t *testing.T, row int, column string) int {
 func (r *Result) Figure(t *testing.T) {
 	t.Helper()
 	name := r.Table.Name + ".svg"
-	compare(t, filepath.Join("..", "..", "docs", "figures", name), r.Document(t, name))
+	golden.Check(t, filepath.Join("..", "..", "docs", "figures", name), r.Document(t, name))
 }
 
 // Golden compares with testdata/NAME.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	compare(t, filepath.Join("testdata", name), got)
-}
-
-// compare compares with a file, and rewrites it with -update.
-func compare(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run the test with -update to create it)", err)
-	}
-	if bytes.Equal(want, got) {
-		return
-	}
-	if filepath.Ext(path) == ".svg" {
-		t.Fatalf("%s is not what comes out now (run the test with -update, and look at it)", path)
-	}
-	t.Errorf("%s differs (-want +got):\n%s", path, cmp.Diff(string(want), string(got)))
+	golden.Check(t, filepath.Join("testdata", name), got)
 }
 
 // Pairs holds every published figure against the range of the model: it lies inside, or

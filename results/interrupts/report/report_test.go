@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/textpoke/textpoke/internal/golden"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/internal/golden"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 				}
 				b.WriteString("\n")
 			}
-			golden.Check(t, name, b.String())
+			golden.Check(t, "testdata/"+name+".golden", b.Bytes())
 		})
 	}
 }
