@@ -14,7 +14,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // A checkpoint is a line of JSON, then words in little-endian order: the visited
@@ -54,11 +55,15 @@ func (s *search) canSave() error {
 	if s.o.Checkpoint == "" {
 		return nil
 	}
-	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	if info, err := os.Stat(s.o.Checkpoint); err == nil && !info.Mode().IsRegular() { // it is read again
+		return fmt.Errorf("checkpoint %s: not a file", s.o.Checkpoint)
+	}
+	f, err := files.Create(s.o.Checkpoint, 0o600)
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
 	}
-	return f.Cleanup()
+	f.Abort()
+	return nil
 }
 
 // save saves the search, where that is asked for.
@@ -67,17 +72,14 @@ func (s *search) save() error {
 		return nil
 	}
 	s.lastSave = time.Now()
-	f, err := renameio.NewPendingFile(s.o.Checkpoint)
-	if err == nil {
-		defer f.Cleanup()
+	err := files.Write(s.o.Checkpoint, 0o600, func(w io.Writer) error {
 		sum := sha256.New()
-		if err = s.write(bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)); err == nil {
-			_, err = f.Write(sum.Sum(nil))
+		if err := s.write(bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<20)); err != nil {
+			return err
 		}
-		if err == nil {
-			err = f.CloseAtomicallyReplace()
-		}
-	}
+		_, err := w.Write(sum.Sum(nil))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
 	}
@@ -126,7 +128,7 @@ var errDamaged = errors.New("it is damaged")
 
 // load goes on from a checkpoint.
 func (s *search) load() error {
-	f, err := os.Open(s.o.Checkpoint)
+	f, err := inputs.Open(s.o.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Trace is one way from the beginning to a violation, for people, for files, and
@@ -292,16 +291,16 @@ type traceFile struct {
 	*Trace
 }
 
-// Save writes the trace as JSON: to a temporary name that is then renamed.
+// Save writes the trace as JSON.
 func (t *Trace) Save(path string) error {
 	b, err := json.MarshalIndent(traceFile{traceFormat, t}, "", " ")
-	if err == nil {
-		err = renameio.WriteFile(path, append(b, '\n'), 0o644)
-	}
 	if err != nil {
 		return fmt.Errorf("trace %s: %w", path, err)
 	}
-	return nil
+	return files.Write(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
 }
 
 // maxTraceFile bounds what is read of a trace file, in bytes.
@@ -309,17 +308,9 @@ const maxTraceFile = 256 << 20
 
 // LoadTrace reads a trace. Errors name the file and the mistake.
 func LoadTrace(path string) (*Trace, error) {
-	f, err := os.Open(path)
+	b, err := inputs.Read(path, maxTraceFile)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxTraceFile+1))
-	if err == nil && len(b) > maxTraceFile {
-		err = fmt.Errorf("larger than %d MiB", maxTraceFile>>20)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trace %s: %w", path, err)
 	}
 	t, err := parseTrace(b)
 	if err != nil {

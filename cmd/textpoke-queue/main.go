@@ -26,11 +26,13 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/version"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	inputs.Until(ctx)
 	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -153,7 +155,7 @@ func (o *flags) options() (*server.Options, error) {
 	s := &server.Options{ServerName: o.name, Host: host, Port: port, JetStream: true, StoreDir: o.data, NoSigs: true,
 		SyncInterval: time.Second} // what a machine loses that loses power
 	if o.tokenFile != "" {
-		text, err := os.ReadFile(o.tokenFile)
+		text, err := inputs.Read(o.tokenFile, 4096)
 		if err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
 		}

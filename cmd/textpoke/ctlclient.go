@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/service/api"
 )
 
@@ -80,7 +81,7 @@ func (f *ctlFlags) open() (*server, error) {
 		}
 	}
 	if f.tlsCA != "" {
-		pem, err := os.ReadFile(f.tlsCA)
+		pem, err := inputs.Read(f.tlsCA, maxSmall)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-ca: %w", err)
 		}
@@ -100,7 +101,7 @@ func (f *ctlFlags) token() (string, error) {
 	if f.tokenFile == "" {
 		return "", nil
 	}
-	b, err := os.ReadFile(f.tokenFile)
+	b, err := inputs.Read(f.tokenFile, maxSmall)
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}

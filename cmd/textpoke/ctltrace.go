@@ -66,7 +66,7 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 				return fmt.Errorf("--trace: %w", err)
 			}
 			w := &traceTimeline{Writer: perfetto.NewWriter(out, 0), cpus: map[int]perfetto.Track{}}
-			defer func() { err = errors.Join(err, w.Close(), out.Commit()) }()
+			defer func() { err = keepTrace(out, w.Close, err) }()
 			return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { w.add(l); return nil })
 		}),
 	}

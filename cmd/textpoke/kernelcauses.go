@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -15,9 +16,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results"
@@ -132,7 +135,18 @@ func (l *watching) expose() error {
 		times.WithLabelValues(of...).Set(float64(t.Times))
 		isolated.WithLabelValues(of...).Set(float64(t.Isolated))
 	}
-	if err := prometheus.WriteToTextfile(l.flags.metrics, r); err != nil {
+	all, err := r.Gather()
+	if err == nil {
+		err = files.Write(l.flags.metrics, 0o644, func(w io.Writer) error {
+			for _, family := range all {
+				if _, err := expfmt.MetricFamilyToText(w, family); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -150,7 +150,7 @@ func (c *common) inspected(ctx context.Context, name string, f *inspectFlags) (*
 	}
 	c.note(name)
 	if f.config != "" {
-		b, err := os.ReadFile(f.config)
+		b, err := inputs.Read(f.config, maxSmall)
 		if err != nil {
 			return nil, fmt.Errorf("--config: %w", err)
 		}

@@ -86,12 +86,12 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 	}
 	l := &watching{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
-		f, err := files.Create(w.trace, 0o666)
-		if err != nil {
-			return fmt.Errorf("--trace: %w", err)
+		f, failed := files.Create(w.trace, 0o666)
+		if failed != nil {
+			return fmt.Errorf("--trace: %w", failed)
 		}
 		l.timeline = watch.NewTimeline(f)
-		defer func() { err = errors.Join(err, l.timeline.Close(), f.Commit()) }()
+		defer func() { err = keepTrace(f, l.timeline.Close, err) }()
 	}
 	if w.names || w.causes {
 		var end func() error

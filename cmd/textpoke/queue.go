@@ -49,8 +49,8 @@ func withoutUser(urls string) string {
 // accessFlags is what a queue's servers ask for: files, as arguments can be seen by everybody on the machine.
 type accessFlags struct{ token, credentials, ca, cert, key string }
 
-// maxToken is how long a token may be, in bytes.
-const maxToken = 4096
+// maxSmall bounds files of tokens, of certificates, and of a kernel's configuration, in bytes.
+const maxSmall = 1 << 20
 
 // addQueue adds the flags of a queue.
 func addQueue(cmd *cobra.Command, c *common, usage string) {
@@ -76,7 +76,7 @@ func (c *common) connect(ctx context.Context, o queue.Options) (*queue.Queue, er
 	o.Program, o.Name = programOf(built), processName()
 	o.Access = queue.Access{Credentials: a.credentials, CA: a.ca, Cert: a.cert, Key: a.key}
 	if a.token != "" {
-		text, err := inputs.Read(a.token, maxToken)
+		text, err := inputs.Read(a.token, maxSmall)
 		if err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
 		}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments/catalogue"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
 	"github.com/textpoke/textpoke/service/journal"
@@ -88,7 +89,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if s.spans != "" {
-		out, err := os.OpenFile(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		out, err := inputs.At(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
 			return fmt.Errorf("--spans: %w", err)
 		}

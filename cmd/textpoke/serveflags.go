@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/service"
@@ -255,7 +256,7 @@ func (s *serveFlags) tokens() (api.Tokens, error) {
 	if s.tokenFile == "" {
 		return api.Tokens{}, nil
 	}
-	f, err := os.Open(s.tokenFile)
+	f, err := inputs.Open(s.tokenFile)
 	if err != nil {
 		return api.Tokens{}, fmt.Errorf("--token-file: %w", err)
 	}

@@ -48,26 +48,34 @@ func (c *common) openTrace(path string, configs []sim.Config) (*traceFile, error
 	return t, nil
 }
 
-// close gives the file its name, unless the runs came to nothing. It hands on what
-// became of them.
+// close is [keepTrace], and does nothing where none was asked for.
 func (t *traceFile) close(failed error) error {
 	if t == nil {
 		return failed
 	}
-	defer t.file.Abort()
+	return keepTrace(t.file, func() error {
+		err := t.timeline.Close()
+		if n := t.timeline.Dropped(); n > 0 {
+			t.log.Warn("the timeline is full, later events are left out", zap.String("trace", t.path),
+				zap.Uint64("left_out", n), zap.Int("limit_bytes", traceLimit))
+		}
+		return err
+	}, failed)
+}
+
+// keepTrace ends a timeline and gives its file the name, unless what it is of came to nothing. It hands on what became
+// of that.
+func keepTrace(f *files.File, end func() error, failed error) error {
+	defer f.Abort()
 	if failed != nil && !errors.Is(failed, errNo) && !sim.Stopped(failed) {
 		return failed
 	}
-	err := t.timeline.Close()
-	if n := t.timeline.Dropped(); n > 0 {
-		t.log.Warn("the timeline is full, later events are left out", zap.String("trace", t.path),
-			zap.Uint64("left_out", n), zap.Int("limit_bytes", traceLimit))
-	}
+	err := end()
 	if err == nil {
-		err = t.file.Commit()
+		err = f.Commit()
 	}
 	if err != nil && failed == nil {
-		return fmt.Errorf("--trace %s: %w", t.path, err)
+		return fmt.Errorf("--trace: %w", err)
 	}
 	return failed
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // File is a file that is being written. It gets its name at Commit; Abort throws it away. Bytes for a device or a
@@ -39,7 +41,7 @@ func Create(name string, mode fs.FileMode) (*File, error) {
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("%s is a directory", name)
 	case err == nil && !info.Mode().IsRegular():
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		f, err := inputs.At(name, os.O_WRONLY, 0)
 		return &File{name: name, through: f}, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err

@@ -3,14 +3,17 @@
 package files_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 func text(s string) func(io.Writer) error {
@@ -90,6 +93,21 @@ func TestThrough(t *testing.T) {
 		if info, err := os.Lstat(name); err != nil || info.Mode()&mode == 0 {
 			t.Errorf("%s is no longer what it was: %v, %v", name, info.Mode(), err)
 		}
+	}
+}
+
+// TestNoReader: a pipe without a reader is waited for until the process is told to end.
+func TestNoReader(t *testing.T) {
+	defer inputs.Until(context.Background())
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	inputs.Until(ctx)
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := files.Write(pipe, 0o666, text("x")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

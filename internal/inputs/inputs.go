@@ -53,11 +53,11 @@ func set(files map[string]string) {
 	copies = files
 }
 
-// ends is the context in which files are read: reading ends when it does.
+// ends is the context in which files are opened and read: both end when it does.
 var ends atomic.Pointer[context.Context]
 
-// Until lets reading end when ctx does. Readers of files lie far below the commands that hold the context, and would
-// otherwise wait for ever at a pipe without a writer.
+// Until lets opening and reading end when ctx does. They happen far below the commands that hold the context, and would
+// otherwise wait for ever at a pipe that has no other end.
 func Until(ctx context.Context) { ends.Store(&ctx) }
 
 func lifetime() context.Context {
@@ -74,50 +74,44 @@ type File struct {
 	stop func() bool
 }
 
-// Open opens the file that a request names. Of a pipe it waits for the first writer.
+// Open opens the file that a request names.
 func Open(name string) (*File, error) {
-	place, ctx := Place(name), lifetime()
-	info, err := os.Stat(place)
-	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		return openPipe(ctx, place)
+	f, err := At(Place(name), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
 	}
-	f, err := os.Open(place)
-	return follow(ctx, f, err)
+	ctx := lifetime()
+	return &File{File: f, ctx: ctx, stop: context.AfterFunc(ctx, func() { f.Close() })}, nil
 }
 
-// openPipe opens a pipe, which waits for a writer. When ctx ends first, it is one itself.
-func openPipe(ctx context.Context, place string) (*File, error) {
+// At opens the file at a place, as os.OpenFile does. At a pipe it waits for another process at the other end, until the
+// context of [Until] ends.
+func At(place string, flag int, mode fs.FileMode) (*os.File, error) {
+	if info, err := os.Stat(place); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return os.OpenFile(place, flag, mode)
+	}
 	type opened struct {
 		f   *os.File
 		err error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		f, err := os.Open(place)
+		f, err := os.OpenFile(place, flag, mode)
 		done <- opened{f, err}
 	}()
+	ctx := lifetime()
 	select {
 	case o := <-done:
-		return follow(ctx, o.f, o.err)
+		return o.f, o.err
 	case <-ctx.Done():
 	}
-	if w, err := os.OpenFile(place, os.O_RDWR, 0); err == nil { // which does not wait for another process (fifo(7))
+	if both, err := os.OpenFile(place, os.O_RDWR, 0); err == nil { // which does not wait for another process (fifo(7))
 		if o := <-done; o.err == nil {
 			o.f.Close()
 		}
-		w.Close()
+		both.Close()
 	}
 	return nil, context.Cause(ctx)
-}
-
-// follow lets the reading of an open file end with ctx.
-func follow(ctx context.Context, f *os.File, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	o := &File{File: f, ctx: ctx}
-	o.stop = context.AfterFunc(ctx, func() { f.Close() })
-	return o, nil
 }
 
 // Read implements io.Reader.
@@ -143,6 +137,14 @@ func Read(name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return All(f, name, limit)
+}
+
+// Regular is the contents of a regular file: a pipe or a device may have no end.
+func Regular(place string) ([]byte, error) {
+	if info, err := os.Stat(place); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a file", place)
+	}
+	return os.ReadFile(place)
 }
 
 // All is what a reader holds, and an error that names it where that is longer than limit.

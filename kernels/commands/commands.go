@@ -5,7 +5,6 @@ package commands
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/shlex"
 	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -73,10 +73,7 @@ func (c *course) read(words []string) error {
 const mostText = 1 << 20
 
 func (c *course) file(name string, read func(*course, string) error) error {
-	text, err := os.ReadFile(name)
-	if err == nil && len(text) > mostText {
-		err = fmt.Errorf("%s: %d bytes: want %d at the most", name, len(text), mostText)
-	}
+	text, err := inputs.Read(name, mostText)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Insn is the kind of instruction at a probe's site, as far as the probe's cost depends on it.
@@ -96,7 +97,7 @@ const maxNotes = 64 << 20
 // ReadProgram reads the USDT probes of an x86-64 program. Errors name the file, and
 // what in it cannot be read.
 func ReadProgram(file string) (*Program, error) {
-	f, err := os.Open(file)
+	f, err := inputs.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}

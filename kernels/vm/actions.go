@@ -5,11 +5,11 @@ package vm
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -125,7 +125,7 @@ func moduleName(file string) string {
 
 // moduleEntry is a kernel module as the guest loads it: unpacked.
 func moduleEntry(file string) (entry, error) {
-	text, err := os.ReadFile(file)
+	text, err := inputs.Read(file, image.MaxModule)
 	if err != nil {
 		return entry{}, fmt.Errorf("module: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -224,14 +225,7 @@ func readTables(dir string, files []results.ManifestFile, part results.Part) (po
 
 // readTable reads a table. One that is not what its manifest says is refused.
 func readTable(path string, about results.ManifestFile) (results.Table, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // a pipe or a device may have no end
-		err = fmt.Errorf("%s: not a file", path)
-	}
-	if err != nil {
-		return results.Table{}, err
-	}
-	text, err := os.ReadFile(path)
+	text, err := inputs.Regular(path)
 	if err != nil {
 		return results.Table{}, err
 	}

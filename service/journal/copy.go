@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Backup copies all that a directory holds into a file, as of one moment: a server may run on
 // it meanwhile. The file is a segment, with the runs' files and the records' names in it.
 func Backup(ctx context.Context, dir, to string) (err error) {
-	if _, err := os.Stat(to); err == nil {
+	if _, err := os.Lstat(to); err == nil { // also a link that leads to nothing
 		return fmt.Errorf("%s: it is there already: want the name of a new file", to)
 	}
 	d := &directory{path: dir}
@@ -123,7 +125,7 @@ type saved struct {
 // openBackup reads a backup and looks at every sum in it.
 func openBackup(file string) (b *saved, err error) {
 	b = &saved{file: file}
-	if b.text, err = os.ReadFile(file); err != nil {
+	if b.text, err = inputs.Regular(file); err != nil {
 		return nil, err
 	}
 	names := ""
