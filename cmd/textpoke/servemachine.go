@@ -108,6 +108,11 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 		return nil, err
 	}
 	c := host.Config{Files: files, Instance: s.instance, Records: r}
+	if c.Lock, err = files.Lock("instances/" + s.instance); errors.Is(err, fs.ErrNotExist) {
+		c.Lock = nil // the instance is made when nothing else can be refused
+	} else if err != nil {
+		return nil, fmt.Errorf("instance %s: %w", s.instance, err)
+	}
 	if c.Kernel, c.State, err = s.image(); err != nil {
 		return nil, err
 	}

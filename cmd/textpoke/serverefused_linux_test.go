@@ -99,11 +99,12 @@ func TestServeRefused(t *testing.T) {
 			changes: map[string]string{"instances/textpoke/set_event": "sched:sched_switch\n"},
 			says:    foreign},
 		"another server": {without: "-", mode: 0o755, held: true,
-			says: "this machine's kernel: instance textpoke: another server holds it"},
+			says: "instance textpoke: another server holds it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			mount, data := filepath.Join(dir, "tracing"), filepath.Join(dir, "data")
+			mount, above := filepath.Join(dir, "tracing"), filepath.Join(dir, "data")
+			data := filepath.Join(above, "new")
 			for _, d := range []string{"tracing/instances", "security", "debug", "data"} {
 				if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 					t.Fatal(err)
@@ -114,7 +115,7 @@ func TestServeRefused(t *testing.T) {
 			maps.Copy(files, c.changes)
 			written(t, mount, files)
 			written(t, dir, map[string]string{"security/lockdown": c.lockdown, "textpoke": ""})
-			for path, mode := range map[string]fs.FileMode{filepath.Dir(dir): 0o755, mount: c.mode, data: 0o777} {
+			for path, mode := range map[string]fs.FileMode{filepath.Dir(dir): 0o755, mount: c.mode, above: 0o777} {
 				if err := os.Chmod(path, mode); err != nil {
 					t.Fatal(err)
 				}
@@ -142,6 +143,9 @@ func TestServeRefused(t *testing.T) {
 			want := "textpoke: " + strings.ReplaceAll(c.says, "DATA", data) + "\n"
 			if code := serve.ProcessState.ExitCode(); code != exitWrong || said.String() != want {
 				t.Errorf("exit %d, says\n%swant %d and\n%s", code, &said, exitWrong, want)
+			}
+			if _, err := os.Stat(data); err == nil && name != "no right to write" {
+				t.Error("it has made its directory")
 			}
 			if after := contents(t, mount); !maps.Equal(after, before) {
 				t.Errorf("it changed\n%v, to\n%v", before, after)

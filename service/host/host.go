@@ -33,6 +33,8 @@ import (
 type Config struct {
 	Files    tracefs.Files
 	Instance string // its name
+	// Lock keeps other servers from the instance; nil where it is to be locked.
+	Lock io.Closer
 	Records  *Records
 	// Kernel is this kernel's image, for forecasts; nil for none. State is what is so already (ledger.Kernel.Here).
 	Kernel *ledger.Kernel
@@ -68,7 +70,7 @@ func Machine(cfg Config) service.Maker {
 	cfg.CPUs = cmp.Or(cfg.CPUs, "/sys/devices/system/cpu")
 	cfg.Enabled = cmp.Or(cfg.Enabled, "/proc/sys/kernel/ftrace_enabled")
 	return func(_ *cpus.Listener, log *zap.Logger) (service.Machine, error) {
-		h := &Host{cfg: cfg, log: log, started: time.Now()}
+		h := &Host{cfg: cfg, log: log, lock: cfg.Lock, started: time.Now()}
 		if err := h.open(); err != nil {
 			if h.instance != nil {
 				err = errors.Join(err, h.instance.Abandon())
