@@ -3,6 +3,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -79,7 +80,8 @@ func TestDisabled(t *testing.T) {
 	w := newWorld(t)
 	s, kill := w.start()
 	defer kill()
-	for enabled, state := range map[string]journal.State{"0\n": journal.Failed, "1\n": journal.Live} {
+	for i, state := range []journal.State{journal.Failed, journal.Live} {
+		enabled := fmt.Sprintln(i)
 		if err := os.WriteFile(w.config.Enabled, []byte(enabled), 0o600); err != nil {
 			t.Fatal(err)
 		}
