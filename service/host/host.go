@@ -34,8 +34,8 @@ type Config struct {
 	Files    tracefs.Files
 	Instance string // its name
 	// Lock keeps other servers from the instance; nil where it is to be locked.
-	Lock io.Closer
-	Records  *Records
+	Lock    io.Closer
+	Records *Records
 	// Kernel is this kernel's image, for forecasts; nil for none. State is what is so already (ledger.Kernel.Here).
 	Kernel *ledger.Kernel
 	State  []string
