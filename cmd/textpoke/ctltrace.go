@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/perfetto"
 	"github.com/textpoke/textpoke/service/api"
@@ -58,16 +60,13 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 			if file == "" {
 				return t.follow(ctx, s, tell)
 			}
-			if t.ops == "graph" {
-				return errors.New("--trace: lines of the ops graph have no time")
-			}
 			out, err := files.Create(file, 0o666)
 			if err != nil {
 				return fmt.Errorf("--trace: %w", err)
 			}
-			w := &traceTimeline{Writer: perfetto.NewWriter(out, 0), cpus: map[int]perfetto.Track{}}
+			w := newTraceTimeline(out)
 			defer func() { err = keepTrace(out, w.Close, err) }()
-			return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { w.add(l); return nil })
+			return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { return w.add(l) })
 		}),
 	}
 	t.register(cmd, 0, " (default: when it is interrupted)")
@@ -75,26 +74,77 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 	return cmd
 }
 
-// traceTimeline is a track for each CPU, with what happened there.
+// traceTimeline is a track for each CPU, with what happened there, and one for each task, with its calls.
 type traceTimeline struct {
 	*perfetto.Writer
-	cpus map[int]perfetto.Track
+	tracks map[string]perfetto.Track
+	open   map[perfetto.Track][]openCall
 }
 
-func (t *traceTimeline) add(l *api.TraceLine) {
-	track, ok := t.cpus[l.CPU]
+// openCall is a call that has not ended, and whether there was room for it.
+type openCall struct {
+	name  string
+	began bool
+}
+
+func newTraceTimeline(to io.Writer) *traceTimeline {
+	return &traceTimeline{perfetto.NewWriter(to, 0), map[string]perfetto.Track{}, map[perfetto.Track][]openCall{}}
+}
+
+func (t *traceTimeline) track(name string, rank int) perfetto.Track {
+	track, ok := t.tracks[name]
 	if !ok {
-		track = t.Track(perfetto.About{Name: fmt.Sprintf("CPU %d", l.CPU), Rank: l.CPU})
-		t.cpus[l.CPU] = track
+		track = t.Track(perfetto.About{Name: name, Rank: rank})
+		t.tracks[name] = track
 	}
-	name, at := l.Name, l.NS
+	return track
+}
+
+func (t *traceTimeline) add(l *api.TraceLine) error {
+	name, at, cpu := l.Name, l.NS, fmt.Sprint("CPU ", l.CPU)
 	switch {
 	case l.Lost > 0:
 		name, at = fmt.Sprintf("%d events lost", l.Lost), t.Last()
 	case l.Missed > 0:
 		name, at = fmt.Sprintf("%d lines missed", l.Missed), t.Last()
+	case l.Kind == tracefs.GraphLine && l.NS == 0:
+		return errors.New("--trace: this kernel's lines of the ops graph have no time")
+	case l.Kind == tracefs.GraphLine && l.Task == "": // no line has said yet which task it is
+		t.call(t.track(cpu, l.CPU), l)
+		return nil
+	case l.Kind == tracefs.GraphLine:
+		t.call(t.track(fmt.Sprintf("%s-%d", l.Task, l.PID), 1<<16+l.PID), l)
+		return nil
 	}
-	t.Instant(track, name, at, perfetto.Link{})
+	t.Instant(t.track(cpu, l.CPU), name, at, perfetto.Link{})
+	return nil
+}
+
+// call begins or ends a call of a task. Calls inside one that ends, whose own ends were lost, end with it.
+func (t *traceTimeline) call(of perfetto.Track, l *api.TraceLine) {
+	open := t.open[of]
+	if !l.End {
+		began := t.Begin(of, l.Name, l.NS, perfetto.Link{})
+		switch {
+		case l.Took == 0:
+			t.open[of] = append(open, openCall{l.Name, began})
+		case began: // it calls nothing that is traced: one line says it all
+			t.End(of, l.NS+l.Took)
+		}
+		return
+	}
+	for i, c := range slices.Backward(open) {
+		if c.name != l.Name {
+			continue
+		}
+		for _, inner := range slices.Backward(open[i:]) {
+			if inner.began {
+				t.End(of, l.NS)
+			}
+		}
+		t.open[of] = open[:i]
+		return
+	}
 }
 
 // counted is how often a function was called, or an event happened.

@@ -73,7 +73,7 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 			choice.OneOf([]string{onSimulated, onKernel})),
 		choice.Text(&s.instance, "instance", "textpoke", "with --machine kernel: `name` of the instance of tracefs that is ours"),
 		choice.File(&s.kernel, "kernel", "with --machine kernel: this kernel's `image`, for forecasts "+
-			"(default: /boot/vmlinuz-RELEASE, where it can be read)"),
+			"(default: /boot/vmlinuz-RELEASE or /lib/modules/RELEASE/vmlinuz, where it can be read)"),
 		choice.List(&s.budget, "budget", "", "`limits` of the interrupts that a CPU may take for one update, such as isolated=3, "+
 			"or for all in a time, such as isolated=500/1h: an update that does not fit is refused, or held if it asks for "+
 			"that. Limits: "+serveLimits.Help(), limitKind),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -157,8 +158,11 @@ func (s *serveFlags) boot(idFile string, files tracefs.Files, log *zap.Logger) (
 	return bootNote{file, text}, nil
 }
 
+// imagePlaces are where distributions put a release's image.
+var imagePlaces = []string{"/boot/vmlinuz-%s", "/lib/modules/%s/vmlinuz"}
+
 // image is this kernel's image, with the facts that hold in it already; nil where none is named
-// and none is where distributions put it.
+// and none can be read where distributions put it.
 func (s *serveFlags) image() (*ledger.Kernel, []string, error) {
 	name := s.kernel
 	if name == "" {
@@ -166,13 +170,17 @@ func (s *serveFlags) image() (*ledger.Kernel, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		name = "/boot/vmlinuz-" + strings.TrimSpace(string(release))
-		f, err := os.Open(name)
-		if err != nil {
-			s.serverLog().Info("no forecasts: --kernel names no image", zap.Error(err))
-			return nil, nil, nil
+		for _, place := range imagePlaces {
+			file := fmt.Sprintf(place, strings.TrimSpace(string(release)))
+			if unix.Access(file, unix.R_OK) == nil {
+				name = file
+				break
+			}
 		}
-		defer f.Close()
+	}
+	if name == "" {
+		s.serverLog().Info("no forecasts: --kernel names no image, and none can be read", zap.Strings("where", imagePlaces))
+		return nil, nil, nil
 	}
 	k, err := ledger.Open(name)
 	if err != nil {

@@ -103,6 +103,27 @@ func (i *Instance) turn(tracer string) error {
 	if err := i.files.Write(i.dir+"current_tracer", tracer, true); err != nil {
 		return fmt.Errorf("switch the instance's tracer to %s: %w", tracer, err)
 	}
+	if tracer == graphTracer {
+		return i.timed()
+	}
+	return nil
+}
+
+// graphTime has lines of function_graph begin with their time.
+const graphTime = "options/funcgraph-abstime"
+
+// timed switches it on where it is the instance's own. In older kernels all instances have one, which stays as it was.
+func (i *Instance) timed() error {
+	top, err := i.files.Read(graphTime)
+	if err != nil || string(top) != "0\n" || i.files.Write(i.dir+graphTime, "1", true) != nil {
+		return nil // a kernel without it
+	}
+	if top, err = i.files.Read(graphTime); err == nil && string(top) != "0\n" {
+		err = i.files.Write(i.dir+graphTime, "0", true)
+	}
+	if err != nil {
+		return fmt.Errorf("leave %s as it was: %w", graphTime, err)
+	}
 	return nil
 }
 

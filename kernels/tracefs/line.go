@@ -3,6 +3,7 @@
 package tracefs
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ type Line struct {
 	Task   string `json:"task,omitempty"`   // "" where the line does not say it
 	PID    int    `json:"pid,omitempty"`
 	CPU    int    `json:"cpu"`
-	NS     int64  `json:"time_ns,omitempty"` // of the trace's clock; 0 for graph
+	NS     int64  `json:"time_ns,omitempty"` // of the trace's clock; 0 for graph where its lines have no time
+	Took   int64  `json:"took_ns,omitempty"` // of a call of graph that has ended
 	Text   string `json:"text"`              // as it was read, without its end
 	Lost   int    `json:"lost,omitempty"`    // events that the kernel overwrote before this line, on this CPU
 }
@@ -78,26 +80,39 @@ func number(digits string) int {
 
 // Graph reads the lines of function_graph, one after the other: the end of a call is "}" alone.
 type Graph struct {
-	open map[[2]int]string // by CPU and depth, as the kernel itself remembers them (enter_funcs of struct fgraph_cpu_data)
+	open  map[[2]int]string // by CPU and depth, as the kernel itself remembers them (enter_funcs of struct fgraph_cpu_data)
+	tasks map[int]Line      // of CPUs, as lines between calls say it
 }
 
 var (
-	// kernel/trace/trace_functions_graph.c: print_graph_cpu, print_graph_duration, and the call.
-	graphPattern = regexp.MustCompile(`^ *(\d+)\) .*?\|( *)(.*)$`)
-	callPattern  = regexp.MustCompile(`^(.+?)\((.*)\)(;| \{)`)
-	endPattern   = regexp.MustCompile(`^\}(?: /\* ([^ *]+(?: \[\S+\])?))?`)
+	// kernel/trace/trace_functions_graph.c: print_graph_abs_time, print_graph_cpu, print_graph_duration, and the call; and
+	// verif_pid.
+	graphPattern  = regexp.MustCompile(`^(?: *(\d+)\.(\d{6}) \|)? *(\d+)\) (?:[^|]*?([\d.]+) us)?.*?\|( *)(.*)$`)
+	switchPattern = regexp.MustCompile(`^ *(\d+)\) .* => +(.*)-(\d+) *$`)
+	callPattern   = regexp.MustCompile(`^(.+?)\((.*)\)(;| \{)`)
+	endPattern    = regexp.MustCompile(`^\}(?: /\* ([^ *]+(?: \[\S+\])?))?`)
 )
 
 // Parse reads the next line.
 func (g *Graph) Parse(text string) Line {
+	if to := switchPattern.FindStringSubmatch(text); to != nil {
+		if g.tasks == nil {
+			g.tasks = map[int]Line{}
+		}
+		g.tasks[number(to[1])] = Line{Task: to[2], PID: number(to[3])}
+	}
 	l := ParseLine(text)
 	m := graphPattern.FindStringSubmatch(text)
 	if l.Lost > 0 || m == nil {
 		return Line{Text: text, CPU: l.CPU, Lost: l.Lost}
 	}
-	l = Line{Text: text, CPU: number(m[1])}
-	at := [2]int{l.CPU, len(m[2])}
-	if call := callPattern.FindStringSubmatch(m[3]); call != nil {
+	l = Line{Text: text, CPU: number(m[3]), NS: int64(number(m[1]))*1e9 + int64(number(m[2]))*1e3}
+	l.Task, l.PID = g.tasks[l.CPU].Task, g.tasks[l.CPU].PID
+	if us, err := strconv.ParseFloat(m[4], 64); err == nil {
+		l.Took = int64(math.Round(1000 * us))
+	}
+	at := [2]int{l.CPU, len(m[5])}
+	if call := callPattern.FindStringSubmatch(m[6]); call != nil {
 		l.Kind, l.Name, l.Detail = GraphLine, call[1], call[2]
 		if call[3] != ";" {
 			if g.open == nil {
@@ -105,7 +120,7 @@ func (g *Graph) Parse(text string) Line {
 			}
 			g.open[at] = l.Name
 		}
-	} else if end := endPattern.FindStringSubmatch(m[3]); end != nil {
+	} else if end := endPattern.FindStringSubmatch(m[6]); end != nil {
 		if l.Kind, l.Name, l.End = GraphLine, end[1], true; l.Name == "" {
 			l.Name = g.open[at]
 		}

@@ -68,10 +68,45 @@ CPU:1 [LOST 3 EVENTS]
 	}
 }
 
+// TestGraphTimes: with funcgraph-abstime, as Debian's 7.3 writes it, lines have their time; the task is the one that a line
+// between calls named last on that CPU.
+func TestGraphTimes(t *testing.T) {
+	text := `    4.984994 |   0) # 1679.330 us |  vfs_read();
+ ------------------------------------------
+ 0)     init-1     =>  textpok-111  
+ ------------------------------------------
+
+    4.992846 |   0)               |  vfs_read() {
+    4.993023 |   0)   3.467 us    |    rw_verify_area();
+    4.994370 |   1)   9.568 us    |  vfs_read();
+    5.026001 |   0) ! 204.186 us  |  }
+`
+	want := []Line{
+		{Name: "vfs_read", NS: 4_984_994_000, Took: 1_679_330},
+		{Name: "vfs_read", NS: 4_992_846_000, Task: "textpok", PID: 111},
+		{Name: "rw_verify_area", NS: 4_993_023_000, Took: 3_467, Task: "textpok", PID: 111},
+		{Name: "vfs_read", NS: 4_994_370_000, Took: 9_568, CPU: 1},
+		{Name: "vfs_read", NS: 5_026_001_000, Took: 204_186, Task: "textpok", PID: 111, End: true},
+	}
+	var got []Line
+	var g Graph
+	for line := range strings.Lines(text) {
+		if l := g.Parse(strings.TrimSuffix(line, "\n")); l.Kind != "" {
+			l.Kind, l.Text = "", ""
+			got = append(got, l)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // FuzzLine: whatever a line is, its text is kept, and what has a name has a kind.
 func FuzzLine(f *testing.F) {
 	f.Add("             cat-123     [001] d..2.    12.345678: vfs_read <-ksys_read")
 	f.Add(" 0)               |  vfs_read() {")
+	f.Add("    4.984994 |   0) # 1679.330 us |  vfs_read();")
+	f.Add(" 0)    cat-123    =>    sh-55")
 	f.Add("CPU:2 [LOST 4711 EVENTS]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var g Graph

@@ -332,3 +332,53 @@ func TestGraph(t *testing.T) {
 		t.Errorf("%v %v, though its instances cannot have function_graph", ok, err)
 	}
 }
+
+// oneOption is a tracefs whose instances share an option, as those of older kernels do.
+type oneOption struct {
+	*trial
+	is string
+}
+
+func (o *oneOption) Read(name string) ([]byte, error) {
+	if name == graphTime {
+		return []byte(o.is + "\n"), nil
+	}
+	return o.trial.Read(name)
+}
+
+func (o *oneOption) Write(name, text string, trunc bool) error {
+	if strings.HasSuffix(name, graphTime) {
+		o.is = text
+	}
+	return o.trial.Write(name, text, trunc)
+}
+
+// TestGraphTime: lines of the graph get their time where that is an option of the instance; one that all instances share is
+// left as it was.
+func TestGraphTime(t *testing.T) {
+	k := kernel()
+	k[graphTime] = "0\n"
+	var out strings.Builder
+	own := Trial(k, &out)
+	shared := &oneOption{trial: Trial(k, io.Discard).(*trial), is: "0"}
+	on := &oneOption{trial: Trial(k, &out).(*trial), is: "1"}
+	for _, files := range []Files{own, shared, on} {
+		i, err := Open(files, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, _, err := i.Graph()
+		if err == nil {
+			_, err = g.Trace(every[:1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `"1" > instances/x.graph/` + graphTime; strings.Count(out.String(), want) != 1 {
+		t.Errorf("writes\n%s, want %s once", out.String(), want)
+	}
+	if shared.is != "0" || on.is != "1" {
+		t.Errorf("the option that is shared is %s and %s, was 0 and 1", shared.is, on.is)
+	}
+}
