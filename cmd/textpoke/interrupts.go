@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -127,6 +128,9 @@ func interruptsSample(c *common) *cobra.Command {
 			err = c.report([]interrupts.Pair{pair}, o, e.perCPU)
 			if failed == nil || err != nil && !errors.Is(err, errNo) {
 				return err
+			}
+			if cmd.Context().Err() != nil {
+				return context.Cause(cmd.Context())
 			}
 			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
 		},

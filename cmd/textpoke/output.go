@@ -200,6 +200,9 @@ func (o *output) finish(f *folder, failed error, more ...*results.Table) error {
 	if failed != nil && !sim.Stopped(failed) && o.rows == 0 {
 		return failed // nothing was finished
 	}
+	if sim.Stopped(failed) && o.above == nil {
+		o.above = func() string { return o.c.painted("INCOMPLETE") }
+	}
 	err := o.end()
 	if err == nil {
 		err = f.write(append([]*results.Table{&o.table}, more...)...)

@@ -71,7 +71,7 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	var rows []*prove.Row
-	out := &output{table: prove.Columns.Table("prove"), above: func() string { return c.painted(prove.Answers(rows)) }}
+	out := &output{table: prove.Columns.Table("prove"), above: func() string { return c.painted(proofs(rows, len(questions))) }}
 	err = c.each(cmd.Context(), out, len(questions), func(i int, o *output) error {
 		row, err := p.one(cmd.Context(), questions[i], solver, len(questions) > 1)
 		if err != nil {
@@ -90,6 +90,17 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 		}
 	}
 	return answer(rows)
+}
+
+// proofs is the answer for people, of so many questions.
+func proofs(rows []*prove.Row, questions int) string {
+	switch {
+	case len(rows) == 0:
+		return "INCOMPLETE"
+	case len(rows) < questions:
+		return fmt.Sprintf("INCOMPLETE; %s, and %d were asked", prove.Answers(rows), questions)
+	}
+	return prove.Answers(rows)
 }
 
 // answer is the exit code's: no, unless all is proved; cut short where limits alone keep

@@ -177,15 +177,19 @@ func manySeeds(n int) string {
 	return b.String()[1:]
 }
 
-// TestCutShortAtOnce has nothing to write but headers.
+// TestCutShortAtOnce has nothing to write but headers. What is said begins with that it is not all.
 func TestCutShortAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, line := range []string{"run --records gen:n=500", "plan --records gen:n=500", "records show gen:n=500"} {
+	for _, line := range []string{"run --records gen:n=500", "plan --records gen:n=500", "records show gen:n=500",
+		"prove --arch x86_64", "experiment all --out " + t.TempDir()} {
 		var out, stderr bytes.Buffer
 		if code := run(ctx, strings.Fields(line), streams{nil, &out, &stderr}); code != exitCut ||
 			strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, stderr: %s", line, code, stderr.String())
+		}
+		if out.Len() > 0 && !strings.HasPrefix(out.String(), "INCOMPLETE") {
+			t.Errorf("%s: it says\n%s", line, &out)
 		}
 	}
 }
