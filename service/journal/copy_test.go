@@ -4,14 +4,19 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // TestBackup: a copy that is made while a server writes is one moment of it, can be
@@ -174,5 +179,20 @@ func TestVerify(t *testing.T) {
 		if after := files(t, left); after != before {
 			t.Errorf("%+v: the directory has changed", harm)
 		}
+	}
+}
+
+// TestRestoreOfAPipe: waiting for a pipe's writer ends with the process.
+func TestRestoreOfAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	inputs.Until(ctx)
+	defer inputs.Until(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := Restore(ctx, pipe, filepath.Join(t.TempDir(), "new")); err == nil {
+		t.Error("a pipe was restored")
 	}
 }

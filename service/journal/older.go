@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Directories of earlier versions hold one SQLite file, its log, and a head. They are read from
@@ -110,7 +112,7 @@ const (
 // checkHeader looks whose file it is before SQLite touches it, of which version, and whether
 // some of it may be in a log beside it.
 func checkHeader(file string) (schema int, logged bool, err error) {
-	f, err := os.Open(file)
+	f, err := inputs.Open(file)
 	if err != nil {
 		return 0, false, err
 	}
