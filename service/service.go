@@ -210,7 +210,12 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	if cfg.Compact > 0 {
-		s.beside.Go(func() { s.every(s.alive, cfg.Compact, "compaction", s.compact) })
+		s.beside.Go(func() {
+			s.every(s.alive, cfg.Compact, "compaction", func(ctx context.Context) error {
+				_, err := s.Compact(ctx)
+				return err
+			})
+		})
 	}
 	if cfg.Look > 0 {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
@@ -330,11 +335,6 @@ func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
 	removed, err = s.store.Compact(ctx, s.cfg.Now(), s.cfg.Keep, func() { s.cfg.At(DuringCompact) })
 	s.cfg.At(AfterCompact)
 	return removed, err
-}
-
-func (s *Service) compact(ctx context.Context) error {
-	_, err := s.Compact(ctx)
-	return err
 }
 
 // every does something over and over, until ctx ends.

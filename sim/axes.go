@@ -91,7 +91,8 @@ func protocolAxes() axis.Table[Config] {
 	mutate := axis.Names("mutate", "defects to put into the protocol", poke.MutationNames(), same,
 		func(c *Config) *string { return &c.Mutation }, itself)
 	mutate.Column = "mutation"
-	layout := preset(AutoLayout, axis.Names("layout", "layouts of sites, by kernel configuration", LayoutNames(), same,
+	layout := preset(AutoLayout, axis.Names("layout", "layouts of sites, by kernel configuration",
+		append([]string{AutoLayout}, cpus.LayoutNames()...), same,
 		func(c *Config) *string { return &c.Layout }, func(l string) string {
 			if l == AutoLayout { // the table says which
 				return ""

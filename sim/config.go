@@ -36,7 +36,7 @@ type Config struct {
 	// Arch is the instruction set. Default: the table's; where it does not say, the
 	// first of cpus.ArchNames.
 	Arch isa.Arch
-	// Layout is the layout of sites, by a name of LayoutNames. Default: the one that
+	// Layout is the layout of sites, by a name of cpus.LayoutNames, or AutoLayout. Default: the one that
 	// fits the table.
 	Layout string
 

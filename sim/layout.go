@@ -14,9 +14,6 @@ import (
 // AutoLayout finds the layout of sites in the table: LayoutOf.
 const AutoLayout = "auto"
 
-// LayoutNames lists the layouts.
-func LayoutNames() []string { return append([]string{AutoLayout}, cpus.LayoutNames()...) }
-
 // LayoutOf is the instruction set with the layout of sites that a table's addresses
 // speak for, as far as they tell. The usual one, if the kernel would take all
 // records by it. Otherwise, under a protocol that does not rest on literals, one

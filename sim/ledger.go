@@ -21,7 +21,7 @@ import (
 var LedgerColumns = results.Declare(declared, "ledger", map[string]func(LedgerRow) any{
 	"kernel":    func(r LedgerRow) any { return r.kernel.Name() },
 	"direction": func(r LedgerRow) any { return r.Switch.name() },
-	"buffer":    LedgerRow.buffer,
+	"buffer":    func(r LedgerRow) any { return results.If(r.Count.Buffered, r.Count.Buffer.String()) },
 	"cpus":      func(r LedgerRow) any { return cpus.FormatRoles(r.Count.Roles) },
 	"cause":     func(r LedgerRow) any { return results.If(!r.Total(), r.Entry.Cause.String()) },
 	"pokes":     func(r LedgerRow) any { return results.If(!r.Total(), r.Entry.Pokes) },
@@ -54,13 +54,6 @@ func (r LedgerRow) Said() string {
 
 // Total tells whether the row is the sum of a switch in one row of interrupts.
 func (r LedgerRow) Total() bool { return r.Entry.Part == "total" }
-
-func (r LedgerRow) buffer() any {
-	if !r.Count.Buffered {
-		return results.Empty
-	}
-	return r.Count.Buffer.String()
-}
 
 // Switch is one direction of a combination's scenario: the interrupts of switching a tracer
 // on, or off.

@@ -290,7 +290,7 @@ func (c *Core) release() {
 	}
 	kept := c.leaving[:0]
 	for _, d := range c.leaving {
-		if c.busy(d.epoch) {
+		if slices.ContainsFunc(c.frames, func(f *Frame) bool { return f.epoch <= d.epoch }) { // a call began before it left
 			kept = append(kept, d)
 			continue
 		}
@@ -302,9 +302,4 @@ func (c *Core) release() {
 		}
 	}
 	c.leaving = kept
-}
-
-// busy tells whether a call is under way that began before an ops left.
-func (c *Core) busy(epoch int) bool {
-	return slices.ContainsFunc(c.frames, func(f *Frame) bool { return f.epoch <= epoch })
 }

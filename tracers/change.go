@@ -300,8 +300,3 @@ func (c *Core) now(rec int) (records.Addr, bool) {
 	}
 	return c.targets(rec, TrampolineNow(rec, c.removed, candidates)).Current(c.flags[rec])
 }
-
-// then is what a record's site is to call by its flags.
-func (c *Core) then(rec int) (records.Addr, bool) {
-	return c.targets(rec, TrampolineThen(rec, c.users[rec])).New(c.flags[rec])
-}

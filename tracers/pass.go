@@ -143,7 +143,7 @@ func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
 func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err error) {
 	from, then = c.nop(rec), c.nop(rec)
 	if d != MakeNop {
-		target, ok := c.then(rec)
+		target, ok := c.targets(rec, TrampolineThen(rec, c.users[rec])).New(c.flags[rec])
 		if !ok {
 			return from, then, fmt.Errorf("record %s: flags %s promise a target that is not there", c.Records[rec],
 				c.flags[rec])

@@ -117,7 +117,8 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 		{cpus.Syncing, rounds || stops && m.Code.Traits.InterruptSyncs},
 		{cpus.Answering, rounds || stops}, // grace periods are answered between two calls
 		{cpus.Arriving, stops}, {cpus.Stopped, stops}, {cpus.Resuming, stops},
-		{cpus.Inside, m.several()}, {cpus.Signalled, traps && path.Signals},
+		{cpus.Inside, slices.ContainsFunc(m.codec.Inside, func(b []cpus.Executed) bool { return len(b) > 0 })},
+		{cpus.Signalled, traps && path.Signals},
 		{cpus.Doubting, m.Code.Named() && m.executes(poke.Settle)},
 	} {
 		if c.here {
@@ -140,11 +141,6 @@ func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 			}
 		}
 	}
-}
-
-// several tells whether some site can be left between two of its instructions.
-func (m *Model) several() bool {
-	return slices.ContainsFunc(m.codec.Inside, func(b []cpus.Executed) bool { return len(b) > 0 })
 }
 
 // RestsOn is what a safe verdict takes for granted of the machine: isa.Traits.RestsOn

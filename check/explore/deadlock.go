@@ -102,12 +102,7 @@ func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
 
 // owesAnswer tells whether a CPU has a request of the patcher in its box.
 func (w *world) owesAnswer(cpu, patcher int) bool {
-	for _, r := range w.box[cpu] {
-		if r != 0 && r.sender() == patcher {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.box[cpu][:], func(r request) bool { return r != 0 && r.sender() == patcher })
 }
 
 // runs tells whether a CPU will take a request of the patcher. A CPU that stands still

@@ -13,14 +13,6 @@ import (
 
 // poke.Ground on plain words. poke.Executor is the live machine's.
 
-// plans are what the programs do.
-func (m *Model) plans() (plans [][]poke.Step) {
-	for _, p := range m.Programs {
-		plans = append(plans, p.Plan)
-	}
-	return plans
-}
-
 // Store implements poke.Ground.
 func (w *world) Store(site, off, n int, t isa.Text) {
 	site, broken := w.m.rules.Lands(w.Commons, w.m.homes[w.actor], site, n, t)

@@ -86,9 +86,17 @@ func (m *Model) Prepare() error {
 	if err := m.checkSizes(); err != nil {
 		return err
 	}
-	m.rules = poke.NewRules(m.Code, m.Slots, m.plans()...)
+	var plans [][]poke.Step
+	for _, p := range m.Programs {
+		plans = append(plans, p.Plan)
+	}
+	m.rules = poke.NewRules(m.Code, m.Slots, plans...)
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
-	m.findHomes()
+	for cpu, r := range m.Roles {
+		if r.RunsPatcher() {
+			m.homes = append(m.homes, cpu)
+		}
+	}
 	m.Code.Complete()
 	if m.Code.Path.Masks() && m.Preempt {
 		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
@@ -175,14 +183,6 @@ func (m *Model) checkGraces() error {
 
 // Homes are the CPUs that the patchers sit on, by patcher.
 func (m *Model) Homes() []int { return slices.Clone(m.homes[:len(m.Programs)]) }
-
-func (m *Model) findHomes() {
-	for cpu, r := range m.Roles {
-		if r.RunsPatcher() {
-			m.homes = append(m.homes, cpu)
-		}
-	}
-}
 
 // findOps lists every value that a loaded ops can have: also half of one pointer
 // with half of another, where literals are stored in halves.

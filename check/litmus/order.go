@@ -2,6 +2,8 @@
 
 package litmus
 
+import "slices"
+
 // order is what of a program's order a class keeps, as bit masks of earlier
 // instructions of the same thread.
 type order struct {
@@ -32,12 +34,8 @@ func (t *Test) order(c *class) order {
 // first one's result: an isb behind both waits for it (aarch64.cat: addr; po;
 // [ISB]).
 func addressOf(insns []insn) bool {
-	for k := range insns[1:] {
-		if insns[0].reg >= 0 && insns[1+k].addr == insns[0].reg {
-			return true
-		}
-	}
-	return false
+	reg := insns[0].reg
+	return reg >= 0 && slices.ContainsFunc(insns[1:], func(i insn) bool { return i.addr == reg })
 }
 
 // performedBeforeFetch: an instruction that synchronises the context, and on x86 the

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/textpoke/textpoke/cpus/isa"
 )
 
 // Row is one test's answer for one machine class.
@@ -101,7 +103,8 @@ func (m *machine) search(ctx context.Context) (found, error) {
 	err := m.explore(ctx, func(s *state, parent int32, v move) bool {
 		states, from, by = append(states, *s), append(from, parent), append(by, v)
 		f.states++
-		f.reached = m.ended(s) && m.holds(s)
+		newest := func(site int) isa.Text { return s.text[site][s.newest[site]] }
+		f.reached = m.ended(s) && m.test.holds(s.regs[:], s.data[:], newest)
 		return !f.reached
 	})
 	if err != nil || !f.reached {

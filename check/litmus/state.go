@@ -123,11 +123,6 @@ func (m *machine) ended(s *state) bool {
 	return true
 }
 
-// holds tells whether the outcome is what has come out.
-func (m *machine) holds(s *state) bool {
-	return m.test.holds(s.regs[:], s.data[:], func(site int) isa.Text { return s.text[site][s.newest[site]] })
-}
-
 // holds compares the outcome with registers, data and the text of sites.
 func (t *Test) holds(regs, data []isa.Text, text func(site int) isa.Text) bool {
 	for _, e := range t.outcome {

@@ -23,13 +23,6 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-func experimentCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "experiment",
-		Short: "questions with all it takes to answer them again (list, all, one of them, or a FILE" + formEnding + ")",
-	}
-}
-
 // addExperiments adds the commands below experiment.
 func addExperiments(c *common, root *cobra.Command) {
 	cmd, _, _ := root.Find([]string{"experiment"})

@@ -73,7 +73,9 @@ func run(ctx context.Context, args []string, s streams) int {
 		err = root.ExecuteContext(ctx)
 	}
 	c.progress.unwatch()
-	c.forgetStdin()
+	if c.stdin != "" {
+		_ = os.Remove(c.stdin) // a file among temporary ones does no harm
+	}
 	if shown := c.pager.flush(); err == nil {
 		err = shown
 	}

@@ -142,7 +142,10 @@ func rootFor(c *common, args []string) *cobra.Command {
 		checkCommand(c),
 		proveCommand(c),
 		lessonsCommand(c),
-		experimentCommand(),
+		&cobra.Command{
+			Use:   "experiment",
+			Short: "questions with all it takes to answer them again (list, all, one of them, or a FILE" + formEnding + ")",
+		},
 		calibrateCommand(c),
 		recordsCommand(c),
 		interruptsCommand(c),

@@ -89,10 +89,3 @@ func (c *common) asTyped(text string) string {
 	}
 	return strings.ReplaceAll(text, c.stdin, "-")
 }
-
-// forgetStdin removes that file.
-func (c *common) forgetStdin() {
-	if c.stdin != "" {
-		_ = os.Remove(c.stdin) // a file among temporary ones does no harm
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/grid"
-	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -61,7 +60,11 @@ func splitOf(c sim.Config) (s split, err error) {
 		case poke.Verify:
 			s.Site += n * costs.Verify
 		case poke.Write:
-			s.Site += n * store(costs, st.Part)
+			if st.Part == poke.Literal {
+				s.Site += n * costs.StoreLiteral
+			} else {
+				s.Site += n * costs.Store
+			}
 		case poke.Publish:
 			batches++
 			sites += int(st.To - st.From)
@@ -75,13 +78,6 @@ func splitOf(c sim.Config) (s split, err error) {
 		}
 	}
 	return split{s.Site / float64(sites), s.Batch / float64(batches)}, nil
-}
-
-func store(costs *calibration.Costs, part poke.Part) float64 {
-	if part == poke.Literal {
-		return costs.StoreLiteral
-	}
-	return costs.Store
 }
 
 // Crossover is the size at which rounds take as long as stores: with smaller vectors

@@ -198,29 +198,29 @@ func (g *grid) bases(open *opener, c *Config, values map[string]string) (out []P
 		base.Protocol = base.Plan.Name
 	}
 	sources, kept := g.sources(c, values)
-	if machines := g.machines(c, values); machines != nil {
-		for _, m := range machines {
-			b := base
-			b.Machine, b.Calibration, b.Roles = m, m.Calibration, m.Shielded()
-			if b.Arch, err = m.ISA(); err != nil {
-				return nil, err
-			}
-			some, err := open.with(b, sources, kept || len(sources) == 0)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, some...)
-		}
-		return out, nil
-	}
-	if values[archAxis] == "" {
-		return open.with(base, sources, kept)
-	}
-	for name := range strings.SplitSeq(values[archAxis], ",") {
+	var bases []Point
+	machines := g.machines(c, values)
+	for _, m := range machines {
 		b := base
-		if b.Arch, err = cpus.ParseArch(name); err != nil {
+		b.Machine, b.Calibration, b.Roles = m, m.Calibration, m.Shielded()
+		if b.Arch, err = m.ISA(); err != nil {
 			return nil, err
 		}
+		bases = append(bases, b)
+	}
+	if machines == nil {
+		if values[archAxis] == "" {
+			return open.with(base, sources, kept)
+		}
+		for name := range strings.SplitSeq(values[archAxis], ",") {
+			b := base
+			if b.Arch, err = cpus.ParseArch(name); err != nil {
+				return nil, err
+			}
+			bases = append(bases, b)
+		}
+	}
+	for _, b := range bases {
 		some, err := open.with(b, sources, kept || len(sources) == 0)
 		if err != nil {
 			return nil, err

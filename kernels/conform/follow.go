@@ -43,7 +43,7 @@ func (f *follower) follow() {
 			return
 		}
 	}
-	if f.b.By == "" || f.halts() {
+	if f.b.By == "" || f.r.Steps[f.b.Steps[0]].Kind == record.Stop {
 		return
 	}
 	for _, s := range f.b.Sites {
@@ -59,9 +59,6 @@ func (c *checker) ended(b *record.Batch) bool {
 	kind := c.r.Steps[b.Steps[len(b.Steps)-1]].Kind
 	return b.By == "" || kind == record.End || kind == record.Resume
 }
-
-// halts tells whether the batch is of a stopped machine.
-func (f *follower) halts() bool { return f.r.Steps[f.b.Steps[0]].Kind == record.Stop }
 
 // step takes one step; false if it does not fit.
 func (f *follower) step(i int, s *record.Step) bool {

@@ -113,8 +113,6 @@ type pending struct {
 // stackBits are those of an address within a task's stack of 16 KiB, which is aligned so (THREAD_SIZE, 5.10 to 7.3).
 const stackBits = 14
 
-func (p *pending) sameStack(sp uint64) bool { return p.sp>>stackBits == sp>>stackBits }
-
 // run records from where the guest begins to where the machine ends.
 func (x *recorder) run(ctx context.Context, socket string, begin func() error, c *Config) error {
 	client, stop, err := gdb.Dial(ctx, "unix", socket, gdb.LayoutOf(x.Arch))

@@ -34,7 +34,7 @@ func (x *recorder) moved(cpu int, sp uint64) {
 	from := cpu
 	for _, list := range x.returns {
 		for i := range list {
-			if p := &list[i]; p.sameStack(sp) {
+			if p := &list[i]; p.sp>>stackBits == sp>>stackBits {
 				from, p.cpu = p.cpu, cpu
 			}
 		}

@@ -302,10 +302,6 @@ type outcome struct {
 	Mark   string          `json:"mark,omitempty"`   // the job's
 }
 
-func jobSubject(program, run string, point int) string {
-	return fmt.Sprintf("textpoke.job.%s.%s.%d", token(program), run, point)
-}
-
 func rowSubject(run string, point int) string { return fmt.Sprintf("textpoke.row.%s.%d", run, point) }
 
 func rowSubjects(run string) string { return "textpoke.row." + run + ".*" }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -75,7 +76,7 @@ func (r *Rows) publishOne(ctx context.Context, n int) error {
 		return err
 	}
 	for {
-		_, err := r.q.js.Publish(ctx, jobSubject(r.run.Program, r.id, n), text)
+		_, err := r.q.js.Publish(ctx, fmt.Sprintf("textpoke.job.%s.%s.%d", token(r.run.Program), r.id, n), text)
 		switch {
 		case err == nil || refused(err): // it is there
 			return nil

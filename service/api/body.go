@@ -47,6 +47,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error 
 
 // bodyProblem words what the decoder says.
 func bodyProblem(err error, v any) error {
+	names := map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "string", '0': "number",
+		'{': "object", '[': "array"}
 	var kind *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -60,7 +62,7 @@ func bodyProblem(err error, v any) error {
 		case kind.Err != nil && kind.JSONKind == 0:
 			return badField(field, "%v", kind.Err)
 		}
-		return badField(field, "a JSON %s does not go there", kindName(kind.JSONKind))
+		return badField(field, "a JSON %s does not go there", names[kind.JSONKind])
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		return badField(fieldOf(syntax.JSONPointer), "is said twice")
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -83,11 +85,6 @@ func unknownField(field string, v any) error {
 		}
 	}
 	return badField(field, "there is no such field")
-}
-
-// kindName is what a kind of JSON is called.
-func kindName(k jsontext.Kind) string {
-	return map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "string", '0': "number", '{': "object", '[': "array"}[k]
 }
 
 // text refuses strings that are too long or that a log or a terminal would choke

@@ -41,9 +41,10 @@ func (t Table[C]) Read(choices Choices) (*Grid[C], error) {
 		if err := t.goTogether(a, chosen, choices); err != nil {
 			return nil, err
 		}
-		if !chosen && t.replaced(a, choices) {
-			given = nil
-		} else if !chosen {
+		if !chosen && !slices.ContainsFunc(t, func(other Axis[C]) bool { // in place of this one
+			_, ok := choices[other.Name]
+			return ok && other.Replaces == a.Name
+		}) {
 			given = a.Presets()
 		}
 		l, err := a.read(given, chosen)
@@ -67,16 +68,6 @@ func (t Table[C]) goTogether(a *Axis[C], chosen bool, choices Choices) error {
 		return choice.Errorf("%s goes in place of %s: want one of them", choice.Name(a.Name), choice.Name(a.Replaces))
 	}
 	return nil
-}
-
-// replaced tells whether another axis was chosen in place of this one.
-func (t Table[C]) replaced(a *Axis[C], choices Choices) bool {
-	for _, other := range t {
-		if _, ok := choices[other.Name]; ok && other.Replaces == a.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // read reads the values of one axis.
