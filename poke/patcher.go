@@ -145,11 +145,6 @@ func (p *Patcher) next() {
 	}
 }
 
-// orders tells whether a step makes the stores before it visible by itself: a
-// grace period orders memory (Documentation/RCU/Design/Requirements, Linux 6.12,
-// "Grace-Period Guarantee").
-func orders(op Op) bool { return op == GracePeriod || op == SynchronizeRCU }
-
 // The stages of a step that waits for others.
 const (
 	asking = iota
@@ -161,7 +156,9 @@ const (
 func (p *Patcher) await(st Step, g Ground) Status {
 	switch p.stage {
 	case asking:
-		if orders(st.Op) && p.drainOne(g) || st.Op == WaitHandlers && p.push(place{kind: theBatch}, g) {
+		// A grace period orders memory: Documentation/RCU/Design/Requirements, Linux 6.12, "Grace-Period Guarantee".
+		orders := st.Op == GracePeriod || st.Op == SynchronizeRCU
+		if orders && p.drainOne(g) || st.Op == WaitHandlers && p.push(place{kind: theBatch}, g) {
 			return Ran
 		}
 		p.stage = waiting

@@ -63,7 +63,7 @@ func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 	if n := len(plan); n > 0 && plan[n-1].Op == GracePeriod {
 		text, grace = plan[:n-1], plan[n-1:]
 	}
-	if !takes(plan, TextMutex) {
+	if !slices.ContainsFunc(plan, func(s Step) bool { return s.Op == Lock && s.Mutex == TextMutex }) {
 		text = slices.Concat([]Step{{Op: Lock, Mutex: TextMutex}}, text, []Step{{Op: Unlock, Mutex: TextMutex}})
 	}
 	// The promise is made before another patcher can change the same sites.
@@ -83,11 +83,6 @@ func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 		out = append(out, l.around(Release, undo), Step{Op: Unlock, Mutex: FtraceLock})
 	}
 	return out
-}
-
-// takes tells whether a plan takes a lock itself.
-func takes(plan []Step, m Mutex) bool {
-	return slices.ContainsFunc(plan, func(s Step) bool { return s.Op == Lock && s.Mutex == m })
 }
 
 // around is a step about all patches.

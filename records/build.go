@@ -94,12 +94,6 @@ func (b *builder) add(addr Addr, symbol, module []byte) error {
 	return nil
 }
 
-// length notes that the last record's site has so many bytes.
-func (b *builder) length(n uint8) {
-	b.lengths = append(b.lengths, make([]uint8, len(b.addrs)-len(b.lengths))...)
-	b.lengths[len(b.addrs)-1] = n
-}
-
 // addModule extends the current run of modules or starts the next.
 func (b *builder) addModule(module []byte) error {
 	m, end := &b.mods, uint32(len(b.addrs)+1)

@@ -94,7 +94,8 @@ func (c *csvRows) row(line []byte) error {
 	if len(length) > 1 || length[0] < '1' || length[0] > '8' {
 		return b.fail(quoted("length", length), "want the bytes of the site, 1 to 8, or nothing")
 	}
-	b.length(length[0] - '0')
+	b.lengths = append(b.lengths, make([]uint8, len(b.addrs)-len(b.lengths))...)
+	b.lengths[len(b.addrs)-1] = length[0] - '0'
 	return nil
 }
 

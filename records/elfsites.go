@@ -174,9 +174,6 @@ func padARM64(t text, at uint64) bool {
 	return ok && insn&armBTIMask == armBTI
 }
 
-// padRISCV: Linux builds no landing pads into riscv64's kernel.
-func padRISCV(text, uint64) bool { return false }
-
 // nopX86 tells whether a compiler left something for a tracer there: a call or a nop of
 // five bytes.
 func nopX86(t text, at uint64) bool {

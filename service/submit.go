@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -64,7 +66,7 @@ func (s *Service) check(r *Request) error {
 			return &FieldError{f.name, "is missing"}
 		case len(f.value) > maxName:
 			return &FieldError{f.name, fmt.Sprintf("has %d bytes, at most %d are allowed", len(f.value), maxName)}
-		case !printable(f.value):
+		case !utf8.ValidString(f.value) || strings.ContainsFunc(f.value, func(r rune) bool { return !unicode.IsPrint(r) }):
 			return &FieldError{f.name, fmt.Sprintf("%q: not all of it is printable UTF-8", f.value)}
 		}
 	}

@@ -59,14 +59,10 @@ func Roam(ctx context.Context, m *Model, by Member) (*Result, error) {
 	}
 	if r.way != nil {
 		t := &tracer{m: m, e: r.e}
-		trace, real, err := t.way(r.way)
-		switch {
-		case err != nil:
+		trace, err := t.broken(r.way)
+		if err != nil {
 			return nil, err
-		case real.found == nil:
-			return nil, errNoTrace
 		}
-		trace.Violation = *real.found
 		if trace, err = m.shorten(trace); err != nil {
 			return nil, err
 		}

@@ -199,7 +199,12 @@ func (t *tracer) search(ctx context.Context) (bool, error) {
 
 // trace is the way to the violation.
 func (t *tracer) trace() (*Trace, error) {
-	tr, real, err := t.way(append(t.wayTo(t.last.parent), t.last.ordinal))
+	return t.broken(append(t.wayTo(t.last.parent), t.last.ordinal))
+}
+
+// broken is a way that ends in a violation.
+func (t *tracer) broken(ordinals []uint16) (*Trace, error) {
+	tr, real, err := t.way(ordinals)
 	switch {
 	case err != nil:
 		return nil, err

@@ -18,12 +18,6 @@ import (
 	"github.com/textpoke/textpoke/results/interrupts/report"
 )
 
-func interruptsCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "interrupts"}
-	cmd.AddCommand(interruptsDiff(c), interruptsSample(c))
-	return cmd
-}
-
 // explainFlags is the flags of both commands.
 type explainFlags struct {
 	rows  []string

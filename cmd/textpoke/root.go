@@ -136,6 +136,8 @@ func rootFor(c *common, args []string) *cobra.Command {
 		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
+	interrupts := &cobra.Command{Use: "interrupts"}
+	interrupts.AddCommand(interruptsDiff(c), interruptsSample(c))
 	root.AddCommand(
 		runCommand(c),
 		planCommand(c),
@@ -148,7 +150,7 @@ func rootFor(c *common, args []string) *cobra.Command {
 		},
 		calibrateCommand(c),
 		recordsCommand(c),
-		interruptsCommand(c),
+		interrupts,
 		kernelCommand(c),
 		serveCommand(c),
 		backupCommand(c),

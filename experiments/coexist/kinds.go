@@ -21,7 +21,9 @@ type kind struct {
 
 // kinds are the clients of the matrix.
 var kinds = []kind{
-	{"function", "the function tracer, all functions", (*world).function, false},
+	{"function", "the function tracer, all functions", func(w *world) (tracers.Report, error) {
+		return w.core.Attach(tracers.NewOps("function", w.next(), 0))
+	}, false},
 	{"graph", "the function graph tracer", (*world).graphUser, false},
 	{"kprobe", "a kprobe at the function's entry, through ftrace", probed("kprobe", 0), false},
 	{"kprobe-ip", "a kprobe that may change the instruction pointer: one with a post_handler",
@@ -37,7 +39,9 @@ var kinds = []kind{
 	{"global-trampoline", "one BPF program on many functions, one trampoline (proposal of 2025)",
 		(*world).globalTrampoline, false},
 	{"off", "kernel.ftrace_enabled=0", func(w *world) (tracers.Report, error) { return w.core.Switch(false) }, false},
-	{"fentry-same", "the fentry program that is there already, once more", (*world).fentrySame, true},
+	{"fentry-same", "the fentry program that is there already, once more", func(w *world) (tracers.Report, error) {
+		return w.bpf.Link(f, tracers.Prog{Kind: tracers.FEntry, Number: 1}) // which fentry attached first, if it did
+	}, true},
 	{"fentry-38", "38 more fentry programs", (*world).fentry38, true},
 }
 
@@ -89,10 +93,6 @@ func (w *world) next() *tracers.Func {
 
 // regs asks for all registers where an entry saves them.
 const regs = tracers.OpsSaveRegs | tracers.OpsSaveRegsIfSupported
-
-func (w *world) function() (tracers.Report, error) {
-	return w.core.Attach(tracers.NewOps("function", w.next(), 0))
-}
 
 // graphUser is a user of the graph tracer: all share an ops, whose filter is the
 // union of theirs (kernel/trace/fgraph.c, 6.11 and later).
@@ -149,11 +149,6 @@ func linked(k tracers.ProgKind) func(*world) (tracers.Report, error) {
 		w.n++
 		return w.bpf.Link(f, tracers.Prog{Kind: k, Number: w.n})
 	}
-}
-
-// fentrySame is the program that fentry attached first, if it did.
-func (w *world) fentrySame() (tracers.Report, error) {
-	return w.bpf.Link(f, tracers.Prog{Kind: tracers.FEntry, Number: 1})
 }
 
 func (w *world) fentry38() (r tracers.Report, err error) {

@@ -39,14 +39,13 @@ func text(name string) string { return experiments.Text("silicon/" + name) }
 // traps and time against slots, beside the timed engine's predictions from a calibration of
 // the same machine.
 var Silicon = (&experiments.Spec[Config, row]{
-	Form: text("silicon.experiment"), Fields: (*Config).fields, Measure: measure,
+	Form: text("silicon.experiment"), Measure: measure,
+	Fields: func(c *Config) []*choice.Field {
+		return []*choice.Field{
+			experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
+		}
+	},
 }).Experiment()
-
-func (c *Config) fields() []*choice.Field {
-	return []*choice.Field{
-		experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
-	}
-}
 
 // row is a vector.
 type row struct {

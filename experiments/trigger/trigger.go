@@ -88,7 +88,7 @@ func (c *Config) rows(triggers []published.Trigger, runs []published.TriggerRun)
 			return nil, fmt.Errorf("%s:%d: %s %v: is not slower than %s, %v on line %d, which does the same with nobody attached",
 				c.from(), t.Line, t.Mechanism, t.MPS, base.Mechanism, base.MPS, base.Line)
 		}
-		if row.known = has(runs, t.Mechanism); row.known {
+		if _, row.known = runs[0].Of(t.Mechanism); row.known {
 			if row.Runs, row.ApartP, err = another(runs, t); err != nil {
 				return nil, err
 			}
@@ -115,11 +115,6 @@ func find(triggers []published.Trigger, mechanism string) *published.Trigger {
 type spread struct {
 	Mean    float64 // geometric, in 10^6 calls a second
 	Percent float64 // standard deviation, of the mean
-}
-
-func has(runs []published.TriggerRun, mechanism string) bool {
-	_, ok := runs[0].Of(mechanism)
-	return ok
 }
 
 // logs are the logarithms of the runs of one mechanism, over those of another; ""

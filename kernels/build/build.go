@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -84,7 +85,7 @@ func (b *builder) tell(line string) {
 // where the source and the objects stay for the next build. The manifest is written last, and is
 // gone while a build is under way.
 func Build(ctx context.Context, c Config) (*Built, error) {
-	arch, err := archNamed(c.Arch)
+	arch, err := spelling.Find("architecture", c.Arch, Architectures(), func(a Arch) string { return a.Name })
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/sheet"
-	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 //go:embed architectures.csv
@@ -45,11 +44,6 @@ func Architectures() []Arch {
 type program struct {
 	Name    string `col:"program,key"`
 	Package string `col:"package"`
-}
-
-// archNamed finds one of them.
-func archNamed(name string) (Arch, error) {
-	return spelling.Find("architecture", name, Architectures(), func(a Arch) string { return a.Name })
 }
 
 // MissingError says which programs a build lacks, by Debian's names of their packages.

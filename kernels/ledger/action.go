@@ -46,7 +46,10 @@ var actions = []Action{
 	{"record-cmd=0", "[GROUP/]NAME", false, "the option record-cmd is cleared while a trace event is on, sched/sched_switch " +
 		"without a name, and set again", doOption},
 	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup},
-	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
+	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", func(a *asked, on bool) error {
+		a.in("static-key", func() { a.use(a.arg, on) })
+		return nil
+	}},
 	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
 	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe},
 	{"perf-kprobe", "SYMBOL[+OFFSET]", false, "a probe or return probe for perf or BPF, without command lines", doPerfProbe},
@@ -304,10 +307,5 @@ func doGroup(a *asked, on bool) error {
 	if n == 0 {
 		return fmt.Errorf("no event of group %q is in the image", a.arg)
 	}
-	return nil
-}
-
-func doKey(a *asked, on bool) error {
-	a.in("static-key", func() { a.use(a.arg, on) })
 	return nil
 }

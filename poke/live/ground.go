@@ -130,7 +130,7 @@ func (g *Ground) Store(site, off, n int, t isa.Text) {
 	site, broken := g.rules.Lands(g.commons, 0, site, n, t)
 	g.breaks(broken)
 	for v := uint64(t); n > 0; {
-		p := g.m.text.write(site, off)
+		p := pointer(g.m.text.rw.at + uintptr(g.m.text.offsets[site]) + uintptr(off))
 		size := 1
 		switch {
 		case n >= 4:

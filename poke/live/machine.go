@@ -161,7 +161,9 @@ func (m *Machine) unmap() {
 func (m *Machine) Threads() []*Thread { return m.threads }
 
 // Peek is what stands at a site.
-func (m *Machine) Peek(site int) isa.Text { return m.text.peek(site) }
+func (m *Machine) Peek(site int) isa.Text {
+	return isa.TextOf(m.text.rw.bytes(int(m.text.offsets[site]), m.text.code.Len)...)
+}
 
 // Counts is what all threads have done.
 func (m *Machine) Counts() (sum Counts) {

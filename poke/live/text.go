@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -145,16 +144,6 @@ func (t *Text) exec(a records.Addr) uint64 { return uint64(t.rx.at) + uint64(a-t
 
 // record is the address of the records that threads see at pc.
 func (t *Text) record(pc uint64) records.Addr { return t.low + records.Addr(pc-uint64(t.rx.at)) }
-
-// write is where the patcher writes a byte of a site.
-func (t *Text) write(site, off int) unsafe.Pointer {
-	return pointer(t.rw.at + uintptr(t.offsets[site]) + uintptr(off))
-}
-
-// peek is what stands at a site.
-func (t *Text) peek(site int) isa.Text {
-	return isa.TextOf(t.rw.bytes(int(t.offsets[site]), t.code.Len)...)
-}
 
 // promise is a site's word: how often it was changed, and in the lowest two bits what
 // calls of it do.

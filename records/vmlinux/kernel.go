@@ -91,7 +91,8 @@ func readMemory(r io.ReaderAt, size int64) (*Memory, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
 		return readELF(r, []string{"ELF"})
-	case !known(head):
+	case !isBzImage(head) && !isZboot(head) && rawArch(head) == nil && unpack.Of(head) == nil &&
+		!bytes.HasPrefix(head, []byte(magicLZO)):
 		return nil, Fail("", "not a kernel image: want vmlinuz, vmlinux, Image or zboot")
 	case size > MaxFile:
 		return nil, Fail("", "%d MiB, more than %d", size>>20, MaxFile>>20)
@@ -124,12 +125,6 @@ func FromMemory(file string, m *Memory) (k *Kernel, err error) {
 func Looks(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(elf.ELFMAG)) || bytes.HasPrefix(head, []byte("MZ")) || isBzImage(head) ||
 		rawArch(head) != nil || bytes.HasPrefix(head, []byte(magicLZO))
-}
-
-// known tells whether a file that begins like this is of a form that is read, other than ELF.
-func known(head []byte) bool {
-	return isBzImage(head) || isZboot(head) || rawArch(head) != nil || unpack.Of(head) != nil ||
-		bytes.HasPrefix(head, []byte(magicLZO))
 }
 
 // bannerLine is linux_banner (init/version.c); the format of /proc/version is another

@@ -43,7 +43,7 @@ func cutMarks(s string) (depth int, mark byte, text string) {
 	if mark == 0 && text != "" && (text[0] == '-' || text[0] == '+') {
 		// Only in front of a row or a header: lists have dashes, too.
 		rest := strings.TrimSpace(text[1:])
-		if isHeader(rest) || isRow(rest) {
+		if _, _, row := cutRow(rest); row || isHeader(rest) {
 			return depth, text[0], rest
 		}
 	}
@@ -80,11 +80,6 @@ func cutRow(s string) (name, rest string, ok bool) {
 		return "", "", false
 	}
 	return m[1], m[2], true
-}
-
-func isRow(s string) bool {
-	_, _, ok := cutRow(s)
-	return ok
 }
 
 func isHeader(s string) bool {

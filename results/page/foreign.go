@@ -113,7 +113,8 @@ func (fit) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 				bare = append(bare, n)
 			}
 		case *ast.Link:
-			if entering && !onWeb(n.Destination) {
+			if entering && !bytes.HasPrefix(n.Destination, []byte("https://")) &&
+				!bytes.HasPrefix(n.Destination, []byte("http://")) {
 				bare = append(bare, n)
 			}
 		}
@@ -126,8 +127,4 @@ func (fit) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 		}
 		parent.RemoveChild(parent, n)
 	}
-}
-
-func onWeb(address []byte) bool {
-	return bytes.HasPrefix(address, []byte("https://")) || bytes.HasPrefix(address, []byte("http://"))
 }

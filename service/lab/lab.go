@@ -344,7 +344,8 @@ func configure(r *experiments.Request, config choice.Choices) (map[string]string
 	for key, texts := range config {
 		i := slices.IndexFunc(r.Fields, func(f *choice.Field) bool { return f.Key() == key })
 		if i < 0 {
-			return nil, &ConfigError{key, errNoField(r, key)}
+			keys := spelling.Each(r.Fields, (*choice.Field).Key)
+			return nil, &ConfigError{key, fmt.Errorf("the experiment has no such field%s", spelling.Hint(key, keys))}
 		}
 		f := r.Fields[i]
 		err := bounded(f, texts)
@@ -357,11 +358,6 @@ func configure(r *experiments.Request, config choice.Choices) (map[string]string
 		set[key] = f.String()
 	}
 	return set, nil
-}
-
-func errNoField(r *experiments.Request, key string) error {
-	keys := spelling.Each(r.Fields, (*choice.Field).Key)
-	return fmt.Errorf("the experiment has no such field%s", spelling.Hint(key, keys))
 }
 
 // bounded refuses files of the server, and what would take all of its memory.

@@ -72,7 +72,8 @@ func Benches() (list []microbench.Bench, done func(), err error) {
 		basis          calibration.Basis
 		run            func() float64
 	}{
-		{"verify", "comparing a site with the text that it must hold, in user space", calibration.Measured, b.verify},
+		{"verify", "comparing a site with the text that it must hold, in user space", calibration.Measured,
+			func() float64 { return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches) }},
 		{"publish", "building the sorted vector that handlers search, by patch, in user " +
 			"space", calibration.Measured, b.publish},
 		{"store", "a plan's store of one byte to text that another CPU executes, in user space: its other mapping is there, " +
@@ -105,10 +106,6 @@ func (b *bench) trap() float64 {
 	g.Clear()
 	b.Recycle()
 	return trapped - plain
-}
-
-func (b *bench) verify() float64 {
-	return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches)
 }
 
 // store writes each site's first byte unchanged, while another CPU calls the sites. That CPU has
