@@ -231,7 +231,7 @@ func waits(arch string, detaches []published.AttachWait, times []published.Attac
 		grace := experiments.First(calibration.Nearest(arch, nearTo).Entries, // it is the same on all of them
 			func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
 		out = append(out, ranged(prediction{What: t.Each.Case, Direction: "both", Functions: int(t.Each.Functions),
-			How: fmt.Sprintf("one wait of %g ms a function", 1e3*published.StatedWait), Fitted: t.One.Case,
+			How: fmt.Sprintf("one wait of %g ms a function", t.WaitMS()), Fitted: t.One.Case,
 			Published: t.Each.AttachS, Predicted: t.One.AttachS + n*published.StatedWait}, grace, t.One.AttachS, n))
 		wait := (t.Each.AttachS - t.One.AttachS) / n
 		for _, d := range detaches {

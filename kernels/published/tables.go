@@ -215,6 +215,9 @@ func TimesByOps(times []AttachTime) (out []OpsTimes) {
 	return out
 }
 
+// WaitMS is [StatedWait] in milliseconds.
+func (OpsTimes) WaitMS() float64 { return 1e3 * StatedWait }
+
 // Hit is by how much a program's throughput falls when it is attached in one way.
 type Hit struct {
 	Line      int     `col:"#"` // in the file
