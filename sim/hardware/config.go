@@ -89,6 +89,12 @@ func Expressible(path cpus.Path) error {
 	return nil
 }
 
+// unforgiving tells whether a breakpoint without an entry is the end in a path.
+func unforgiving(path cpus.Path) bool {
+	fatal := path.With(cpus.MissFatal)
+	return path.Program(cpus.OnMiss) == fatal.Program(cpus.OnMiss)
+}
+
 // Lazy tells whether a plan has rounds that leave CPUs in user space out, and why that
 // cannot be had.
 func Lazy(plan []poke.Step) error {

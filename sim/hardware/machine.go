@@ -105,10 +105,9 @@ func New(cfg Config) (m *Machine, err error) {
 		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role,
 			begins: make(chan struct{}), waits: make(chan struct{}, 1)})
 	}
-	fatal := cfg.Code.Path.With(cpus.MissFatal) // a breakpoint without an entry is the end
 	m.live, err = live.Open(live.Config{
 		Code: cfg.Code, Initial: cfg.Initial, Threads: len(m.cpus), Seed: cfg.Seed, Pads: cfg.Broken,
-		Unforgiving: cfg.Code.Path.Program(cpus.OnMiss) == fatal.Program(cpus.OnMiss), Borderless: cfg.Borderless,
+		Unforgiving: unforgiving(cfg.Code.Path), Borderless: cfg.Borderless,
 		Blocks: cfg.blocks, Text: cfg.text,
 	})
 	if err != nil {
@@ -164,9 +163,6 @@ func (m *Machine) run(c *cpu, ready func()) {
 // be running.
 func (m *Machine) Fault(f func(st poke.Step, patch int32) error) { m.driver.Fault = f }
 
-// Peek is what stands at a site.
-func (m *Machine) Peek(site int) isa.Text { return m.live.Peek(site) }
-
 // Close ends the threads. No update may be running. Twice is as good as once.
 func (m *Machine) Close() error {
 	if m.closed {
@@ -180,6 +176,9 @@ func (m *Machine) Close() error {
 	runtime.GOMAXPROCS(m.procs)
 	return m.live.Close()
 }
+
+// Peek is what stands at a site.
+func (m *Machine) Peek(site int) isa.Text { return m.live.Peek(site) }
 
 // aftermath is how many calls every busy CPU makes after an update, so that it can break
 // what the update promised.
