@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -55,7 +56,7 @@ const (
 // check says what is impossible without looking at the records.
 func (s *Service) check(r *Request) error {
 	if !s.served(r.Ops) {
-		return &FieldError{"ops", fmt.Sprintf("%q: this machine has %s", clip(r.Ops), strings.Join(s.cfg.Ops, ", "))}
+		return &FieldError{"ops", fmt.Sprintf("%q: this machine has %s", inputs.Clip(r.Ops, maxName), strings.Join(s.cfg.Ops, ", "))}
 	}
 	for _, f := range []struct {
 		name, value string

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched/coordinator"
@@ -225,11 +226,11 @@ func (n *names) named(list []string, able func(int) error) (which []int, err err
 	for _, name := range list {
 		found := n.find(name)
 		if len(found) == 0 {
-			return nil, &FieldError{"records", fmt.Sprintf("%q: no such symbol or address", clip(name))}
+			return nil, &FieldError{"records", fmt.Sprintf("%q: no such symbol or address", inputs.Clip(name, maxName))}
 		}
 		for _, rec := range found {
 			if err := able(rec); err != nil {
-				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: %v", clip(name), err)}
+				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: %v", inputs.Clip(name, maxName), err)}
 			}
 			which = append(which, rec)
 		}
@@ -252,14 +253,6 @@ func (n *names) find(name string) []int {
 		to++
 	}
 	return in[from:to]
-}
-
-// clip shortens what a message quotes.
-func clip(s string) string {
-	if len(s) > maxName {
-		return s[:maxName] + "..."
-	}
-	return s
 }
 
 // Identity is what the journal of a table's updates is about: SHA-256 of every

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
@@ -43,7 +44,7 @@ func wants(list []journal.Want) []Want {
 func (s *Service) WantedBy(name string) (found []Record, who []Want, err error) {
 	which := slices.Sorted(slices.Values(s.names.find(name)))
 	if which == nil {
-		return nil, nil, fmt.Errorf("%q: no such symbol or address: %w", clip(name), ErrNotFound)
+		return nil, nil, fmt.Errorf("%q: no such symbol or address: %w", inputs.Clip(name, maxName), ErrNotFound)
 	}
 	return s.records(which), wants(s.store.WantedBy(which)), nil
 }

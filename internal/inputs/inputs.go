@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 var (
@@ -212,4 +213,15 @@ func Shipped[T any](files embed.FS, dir string, read func(name, text string) (*T
 		panic(fmt.Sprintf("embedded %s: %v", dir, err))
 	}
 	return all
+}
+
+// Clip shortens a value that an error shows: to so many bytes and three dots, and no letter in two.
+func Clip(value string, most int) string {
+	if len(value) <= most {
+		return value
+	}
+	for most > 0 && !utf8.RuneStart(value[most]) {
+		most--
+	}
+	return value[:most] + "..."
 }

@@ -2,7 +2,10 @@
 
 package inputs
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPlace(t *testing.T) {
 	if got := Place("a"); got != "a" {
@@ -15,5 +18,19 @@ func TestPlace(t *testing.T) {
 	back()
 	if got := Place("c"); got != "c" {
 		t.Errorf("c is at %q", got)
+	}
+}
+
+// TestClip: a value in an error has so many bytes at most, and no letter is cut in two.
+func TestClip(t *testing.T) {
+	for s, want := range map[string]string{
+		strings.Repeat("x", 48):        strings.Repeat("x", 48),
+		strings.Repeat("x", 49):        strings.Repeat("x", 48) + "...",
+		strings.Repeat("x", 47) + "éé": strings.Repeat("x", 47) + "...",
+		strings.Repeat("\x80", 49):     "...",
+	} {
+		if got := Clip(s, 48); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

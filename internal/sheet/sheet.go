@@ -123,7 +123,7 @@ func columnsOf(t reflect.Type, file string, header []string) (columns []column, 
 		}
 	}
 	if found != len(header) {
-		return nil, &inputs.ParseError{File: file, Line: 1, Value: strconv.Quote(clip(strings.Join(header, ","))),
+		return nil, &inputs.ParseError{File: file, Line: 1, Value: strconv.Quote(inputs.Clip(strings.Join(header, ","), shown)),
 			Reason: "want the columns " + strings.Join(want, ",")}
 	}
 	return columns, nil
@@ -160,7 +160,7 @@ func fill[T any](row *T, columns []column, cells []string, file string, line int
 	}
 	if key := strings.Join(subject, " "); key != "" {
 		if first, ok := seen[key]; ok {
-			return &inputs.ParseError{File: file, Line: line, Value: strconv.Quote(clip(key)),
+			return &inputs.ParseError{File: file, Line: line, Value: strconv.Quote(inputs.Clip(key, shown)),
 				Reason: fmt.Sprintf("line %d is about the same", first)}
 		}
 		seen[key] = line
@@ -260,19 +260,11 @@ func number(text string, zero bool) (v float64, reason string) {
 
 // Wrong says why a value of a column is refused.
 func Wrong(file string, line int, column, value, reason string) error {
-	return &inputs.ParseError{File: file, Line: line, Value: column + " " + strconv.Quote(clip(value)), Reason: reason}
+	return &inputs.ParseError{File: file, Line: line, Value: column + " " + strconv.Quote(inputs.Clip(value, shown)), Reason: reason}
 }
 
 // shown is how many bytes of a wrong value an error shows.
 const shown = 60
-
-// clip cuts a value to the length that an error shows.
-func clip(s string) string {
-	if len(s) > shown {
-		return s[:shown] + "..."
-	}
-	return s
-}
 
 // readError words an error of the CSV reader.
 func readError(file string, err error) error {

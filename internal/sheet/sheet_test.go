@@ -77,7 +77,7 @@ func TestWrong(t *testing.T) {
 		"":     "f:1: the file is empty",
 		header: "f:1: there are no rows",
 		"a\n":  `f:1: "a": want the columns ` + columns,
-		strings.Replace(header, "two", "one", 1) + good: `f:1: "` + clip(strings.Replace(columns, "two", "one", 1)) + `": want the columns ` + columns,
+		strings.Replace(header, "two", "one", 1) + good: `f:1: "` + inputs.Clip(strings.Replace(columns, "two", "one", 1), shown) + `": want the columns ` + columns,
 		header + good + good:                            `f:3: "n a": line 2 is about the same`,
 		change("n,", " ,"):                              `f:2: name " ": is missing`,
 		change(",a,", ",c,"):                            `f:2: kind "c": want one of a, b`,

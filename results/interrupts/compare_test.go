@@ -261,20 +261,6 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// TestClip: a value in an error is 48 bytes at most, and no letter is cut in two.
-func TestClip(t *testing.T) {
-	for s, want := range map[string]string{
-		strings.Repeat("x", 48):        strings.Repeat("x", 48),
-		strings.Repeat("x", 49):        strings.Repeat("x", 48) + "...",
-		strings.Repeat("x", 47) + "éé": strings.Repeat("x", 47) + "...",
-		strings.Repeat("\x80", 49):     "...",
-	} {
-		if got := clip(s); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestMismatchNamesTheCPU: which CPU only one reading has, and which reading that is.
 func TestMismatchNamesTheCPU(t *testing.T) {
 	of := func(name string, cpus ...int) Snapshot { return Snapshot{Name: name, CPUs: cpus} }
