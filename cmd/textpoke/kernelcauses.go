@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -70,28 +69,15 @@ func (l *watching) top(at time.Duration) error {
 	for _, t := range tallies {
 		sum += t.Now
 	}
-	var table bytes.Buffer
-	w, err := l.c.look("top").NewWriter(&table, results.FormatTable, watch.TopColumns.Table("top").Columns)
+	table, err := watch.TopColumns.Fill("top", tallies[:min(len(tallies), l.c.height()-topLines)])
 	if err != nil {
-		return err
-	}
-	for _, t := range tallies[:min(len(tallies), l.c.height()-topLines)] {
-		row, err := watch.TopColumns.Row(t)
-		if err == nil {
-			err = w.Add(row)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
 		return err
 	}
 	if l.c.screen != nil {
 		fmt.Fprint(l.c.streams.out, "\x1b[H\x1b[J") // ECMA-48: the cursor to the first line, and all below it erased
 	}
-	fmt.Fprintf(l.c.streams.out, "%.3f s: interrupts %d, causes %d\n\n%s\n", at.Seconds(), sum, len(tallies), table.Bytes())
-	return nil
+	fmt.Fprintf(l.c.streams.out, "%.3f s: interrupts %d, causes %d\n\n", at.Seconds(), sum, len(tallies))
+	return l.c.look("top").Write(l.c.streams.out, results.FormatTable, table)
 }
 
 // topLines are the lines of a screen that are not rows of top.
