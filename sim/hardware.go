@@ -151,6 +151,40 @@ func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
 	})
 }
 
+// Soak enables and disables all records on the CPUs of this machine, in turns, until ctx ends or d is over. The row is of
+// all updates that came to their end; violations are in it.
+func Soak(ctx context.Context, c Config, d time.Duration) (RunRow, []cpus.Violation, error) {
+	j, err := NewJob(c)
+	if err != nil {
+		return RunRow{}, nil, err
+	}
+	h, err := NewHardware(j)
+	if err != nil {
+		return RunRow{}, nil, err
+	}
+	defer h.Close()
+	all := RunRow{PlanRow: j.planRow(), Engine: "hardware", Revision: j.Revision, Direction: "mixed", Stress: &StressCounts{},
+		Tallies: make([]cpus.Tally, len(j.Roles))}
+	for start := time.Now(); time.Since(start) < d; {
+		row, err := h.Update(ctx, all.Stress.Updates%2 == 0)
+		if Stopped(err) {
+			break
+		}
+		if err != nil {
+			return all, h.Violations(), err
+		}
+		for cpu, t := range row.Tallies {
+			all.Tallies[cpu] = all.Tallies[cpu].Add(t)
+		}
+		all.Elapsed, all.Violations = all.Elapsed+row.Elapsed, all.Violations+row.Violations
+		all.Stress.Requests, all.Stress.Updates = all.Stress.Requests+1, all.Stress.Updates+1
+	}
+	all.Counts = h.Counts()
+	all.counted()
+	all.sum(j.Roles)
+	return all, h.Violations(), nil
+}
+
 // checkStores holds the stores that were made against those of the plan.
 func (a audit) checkStores(u *poke.Update, stores int) {
 	var planned poke.Count

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -178,5 +179,39 @@ func TestHardwareGoesOnAfterADeath(t *testing.T) {
 	row, err = h.Update(t.Context(), false)
 	if err != nil || row.Violations != 0 || row.Executed.Stores != 12 {
 		t.Fatalf("%+v, %v, %v", row, h.Violations(), err)
+	}
+}
+
+// TestSoak: updates go on until the time is over or the context ends, and the row is of all of them: each sends the plan's
+// rounds to each other CPU.
+func TestSoak(t *testing.T) {
+	skipWithout(t)
+	c := config(t, "x86_64", "breakpoint", "gen:n=12,groups=2", "2")
+	c.Engine, c.Buffer.Slots = HardwareEngine, 8
+	one, err := newJob(t, c).Count(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	soak := func(ctx context.Context, d time.Duration) RunRow {
+		t.Helper()
+		row, violations, err := Soak(ctx, c, d)
+		if errors.Is(err, hardware.ErrNone) {
+			t.Skip(err)
+		}
+		if err != nil || row.Violations != 0 || len(violations) > 0 {
+			t.Fatalf("%v, %d violations, %v", err, row.Violations, violations)
+		}
+		if n := int(row.Stress.Updates); row.Rounds != n*one.Rounds || row.IPIsPerCPU != row.Rounds || row.Stress.Requests != uint64(n) {
+			t.Errorf("%d updates: %d rounds, %d interrupts of a CPU, want %d each", n, row.Rounds, row.IPIsPerCPU, n*one.Rounds)
+		}
+		return row
+	}
+	if row := soak(t.Context(), 100*time.Millisecond); row.Stress.Updates == 0 || row.Calls == 0 || row.Elapsed == 0 {
+		t.Errorf("%d updates, %d calls in %v", row.Stress.Updates, row.Calls, row.Elapsed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if row := soak(ctx, time.Hour); row.Stress.Updates != 0 {
+		t.Errorf("%d updates after the end", row.Stress.Updates)
 	}
 }

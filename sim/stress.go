@@ -155,15 +155,20 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 // the ledger against itself.
 func (s *stress) settleUp(row *RunRow, coord *coordinator.Coordinator) {
 	s.CheckAll(coord.Snapshot().Live)
-	c := row.Counts
-	s.checkConserved(c)
-	row.Rounds, row.Stops = int(c.TotalRounds(cpus.Sync)), int(c.TotalRounds(cpus.Stop))
-	row.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
-	most := PlanRow{Config: row.Config}
+	s.checkConserved(row.Counts)
+	row.counted()
+}
+
+// counted has a row of many updates say what their counts do.
+func (r *RunRow) counted() {
+	c := r.Counts
+	r.Rounds, r.Stops = int(c.TotalRounds(cpus.Sync)), int(c.TotalRounds(cpus.Stop))
+	r.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
+	most := PlanRow{Config: r.Config}
 	for _, taken := range c.Taken {
 		most.perCPU(int(taken[cpus.Sync]), int(taken[cpus.Stop]))
-		row.IPIsPerCPU = max(row.IPIsPerCPU, most.IPIsPerCPU)
-		row.OtherIPIsPerCPU = max(row.OtherIPIsPerCPU, most.OtherIPIsPerCPU)
+		r.IPIsPerCPU = max(r.IPIsPerCPU, most.IPIsPerCPU)
+		r.OtherIPIsPerCPU = max(r.OtherIPIsPerCPU, most.OtherIPIsPerCPU)
 	}
 }
 

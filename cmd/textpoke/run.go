@@ -54,7 +54,8 @@ func runCommand(c *common) *cobra.Command {
 func (r *runFlags) fields() []*choice.Field {
 	return append(r.gridFlags.fields(),
 		choice.Time(&r.forTime, "for", 0,
-			"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble", 1),
+			"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble; "+
+				"on the hardware engine, everything is enabled and disabled in turns", 1),
 		choice.List(&r.without, "without", "", "trouble that a stress run leaves out", choice.OneOf(sim.TroubleNames())),
 		choice.Flag(&r.rate, "rate", "timed engine: fill in events_per_s, which is another number every time"),
 		choice.Flag(&r.interrupts, "interrupts",
@@ -73,8 +74,6 @@ func (r *runFlags) check(asked choice.Request, format results.Format) error {
 		return errors.New("--interrupts does not go with --for: CPUs come and go")
 	case r.trace != "" && r.resume:
 		return errors.New("--trace goes without --resume: rows that are reused leave nothing to show")
-	case stress && asked.Has("engine"):
-		return errors.New("--for goes without --engine: it is for the live engine")
 	case stress && asked.Has("dispatch"):
 		return errors.New("--dispatch goes without --for: clients of a stress run are not told apart")
 	}
@@ -113,10 +112,15 @@ func (r *runFlags) sweep(ctx context.Context, c *common, asked choice.Request) (
 	if err != nil {
 		return nil, err
 	}
-	if r.rate && !executedBy(configs, sim.TimedEngine) {
+	hardware := executedBy(configs, sim.HardwareEngine)
+	switch {
+	case r.rate && !executedBy(configs, sim.TimedEngine):
 		return nil, errors.New("--rate goes with --engine timed")
-	}
-	if c.queued() && executedBy(configs, sim.HardwareEngine) {
+	case r.forTime > 0 && executedBy(configs, sim.TimedEngine):
+		return nil, errors.New("--for goes with the live and hardware engines: time on the timed one is modelled")
+	case hardware && len(r.without) > 0:
+		return nil, errors.New("--without goes with the live engine: the hardware engine has no trouble")
+	case c.queued() && hardware:
 		return nil, errors.New("--queue goes without --engine hardware: rows are of the machine that it runs on")
 	}
 	workers, err := r.workers(configs)
@@ -208,11 +212,15 @@ func (s *runner) update(ctx context.Context, engine sim.Engine, enable bool, add
 	return s.add(row, text.String(), add)
 }
 
-// stress lets many clients at it.
+// stress lets many clients at it, or has this machine's CPUs do it again and again.
 func (s *runner) stress(ctx context.Context, c *sim.Config, add func(points.Row)) (wrong string, broken []string,
 	err error) {
 	c.Revision, c.Log = built.Revision, s.log
-	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble)
+	stress := func() (sim.RunRow, []cpus.Violation, error) { return sim.Stress(ctx, *c, s.flags.forTime, s.trouble) }
+	if c.Engine == sim.HardwareEngine {
+		stress = func() (sim.RunRow, []cpus.Violation, error) { return sim.Soak(ctx, *c, s.flags.forTime) }
+	}
+	row, first, err := stress()
 	wrong, broken = s.violations(c, first)
 	if err == nil {
 		err = s.add(row, "", add)
