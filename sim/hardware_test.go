@@ -202,7 +202,7 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("%v, %d violations, %v", err, row.Violations, violations)
 		}
 		if n := int(row.Stress.Updates); row.Rounds != n*one.Rounds || row.IPIsPerCPU != row.Rounds || row.Stress.Requests != uint64(n) {
-			t.Errorf("%d updates: %d rounds, %d interrupts of a CPU, want %d each", n, row.Rounds, row.IPIsPerCPU, n*one.Rounds)
+			t.Errorf("%d updates: %d rounds, %d interrupts of a CPU, want %d", n, row.Rounds, row.IPIsPerCPU, n*one.Rounds)
 		}
 		return row
 	}
