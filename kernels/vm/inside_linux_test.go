@@ -275,6 +275,8 @@ func (a *asker) ask(t *testing.T, s *server, choices map[string][][]string) {
 		}
 		a.id, a.asked = 0, a.asked+1
 		switch {
+		case status == http.StatusServiceUnavailable: // it is stopping
+			return
 		case status != http.StatusOK:
 			t.Errorf("%s %s %v: %d %s", method, path, body, status, answer)
 			return

@@ -89,7 +89,7 @@ func (h *Host) open() (err error) {
 	if err = h.hold(); err != nil {
 		return err
 	}
-	if h.first, err = interrupts.Read(h.cfg.Interrupts); err != nil {
+	if h.first, err = h.read(); err != nil {
 		return err
 	}
 	if h.roles, err = roles(h.cfg.CPUs); err != nil {
@@ -222,7 +222,7 @@ func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.
 	defer runtime.UnlockOSThread()
 	cpu := thisCPU()
 	next, fresh := h.with(h.wants(), numbers, func(i int) bool { return changes[i].Enable })
-	before, err := interrupts.Read(h.cfg.Interrupts)
+	before, err := h.read()
 	if err = errors.Join(err, h.hold()); err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (h *Host) CPUs() []service.CPU {
 	for i := range out {
 		out[i] = service.CPU{ID: i, Role: h.roles[i].String(), Taken: map[string]uint64{}}
 	}
-	now, err := interrupts.Read(h.cfg.Interrupts)
+	now, err := h.read()
 	if err != nil {
 		h.log.Error("interrupts cannot be read", zap.Error(err))
 		return out

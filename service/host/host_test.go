@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/service"
@@ -222,6 +224,21 @@ func TestReceiptOthers(t *testing.T) {
 	}
 	if cpu := thisCPU(); runtime.GOOS == "linux" && cpu < 0 {
 		t.Errorf("this thread is on CPU %d", cpu)
+	}
+}
+
+// TestTakenWhileStopping: an update that is under way when the server is told to stop gets its receipt, though files of
+// requests are read no more.
+func TestTakenWhileStopping(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	ctx, stop := context.WithCancel(t.Context())
+	inputs.Until(ctx)
+	defer inputs.Until(context.Background())
+	stop()
+	if u := w.do(s, "one", true, "a"); u.State != journal.Live || u.Receipt == nil || len(u.Receipt.Taken) != 3 {
+		t.Errorf("%s %s, receipt %+v", u.State, u.Error, u.Receipt)
 	}
 }
 

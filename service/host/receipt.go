@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -72,7 +73,7 @@ func thisCPU() int {
 // receipt is what was counted around an update, beside what was forecast. It is called with mu
 // held, once the instance traces what is wanted; cpu is where it was carried out, -1 for several.
 func (h *Host) receipt(before interrupts.Snapshot, cpu int) (*journal.Receipt, error) {
-	after, err := interrupts.Read(h.cfg.Interrupts)
+	after, err := h.read()
 	if err != nil {
 		h.log.Error("an update's interrupts cannot be read", zap.Error(err))
 		return nil, nil
@@ -144,6 +145,16 @@ type replay struct {
 func (h *Host) newReplay() (*replay, error) {
 	r, err := h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Records.Functions)
 	return &replay{r, h.parts[eventOps].all, map[int]bool{}, false}, err
+}
+
+// read reads what CPUs took. Unlike the files of a request, this one is also read when the server has been told to stop: an
+// update that it has begun comes to its end.
+func (h *Host) read() (interrupts.Snapshot, error) {
+	b, err := os.ReadFile(h.cfg.Interrupts)
+	if err != nil {
+		return interrupts.Snapshot{}, err
+	}
+	return interrupts.Parse(h.cfg.Interrupts, bytes.NewReader(b))
 }
 
 // errGraph is the part of the ledger that lacks rules: a graph tracer beside another tracer.
