@@ -201,7 +201,8 @@ func TestSoak(t *testing.T) {
 		if err != nil || row.Violations != 0 || len(violations) > 0 {
 			t.Fatalf("%v, %d violations, %v", err, row.Violations, violations)
 		}
-		if n := int(row.Stress.Updates); row.Rounds != n*one.Rounds || row.IPIsPerCPU != row.Rounds || row.Stress.Requests != uint64(n) {
+		n := int(row.Stress.Updates)
+		if row.Rounds != n*one.Rounds || row.IPIsPerCPU != row.Rounds || row.Stress.Requests != uint64(n) {
 			t.Errorf("%d updates: %d rounds, %d interrupts of a CPU, want %d", n, row.Rounds, row.IPIsPerCPU, n*one.Rounds)
 		}
 		return row

@@ -54,7 +54,8 @@ func (l *watching) listen(ctx context.Context) (end func() error, err error) {
 			return err
 		}
 		cpu := time.Duration(used.Utime.Nano()+used.Stime.Nano()) + l.causes.Ran()
-		fmt.Fprintf(l.c.streams.err, "watching by %s cost each CPU up to %d function calls to begin, and %.1f %% of one CPU; %d events were lost\n",
+		fmt.Fprintf(l.c.streams.err, "watching by %s cost each CPU up to %d function calls to begin, and %.1f %% of one CPU; "+
+			"%d events were lost\n",
 			by, mostCalls(before, after), 100*cpu.Seconds()/time.Since(begun).Seconds(), l.causes.Lost())
 		return l.causes.Close()
 	}, nil

@@ -206,15 +206,16 @@ func TestServeShares(t *testing.T) {
 	}
 }
 
-// TestCauses: on Linux 6.5 and later, kernel watch --causes names who changed text, the service by its client, and how often an isolated CPU
-// was interrupted for it: three rounds for a batch, twice three for a key that is switched on and off. Programs and trace
-// events that watch at the same time count the same.
+// TestCauses: on Linux 6.5 and later, kernel watch --causes names who changed text, the service by its client, and how
+// often an isolated CPU was interrupted for it: three rounds for a batch, twice three for a key that is switched on and
+// off. Programs and trace events that watch at the same time count the same.
 func TestCauses(t *testing.T) {
 	const watch = "run kernel watch --causes --for 40s --interval 500ms --format csv --by "
 	told := scripted(t, "idle=2,isolated=1", []string{
 		"start serve --machine kernel --data /data --log warn --gather 20s",
 		"until ctl enable --client base --record vfs_write --format csv",
-		"together " + watch + "bpf --metrics /metrics & " + watch + "events & run ctl enable --client late --record vfs_read --format csv",
+		"together " + watch + "bpf --metrics /metrics & " + watch + "events & " +
+			"run ctl enable --client late --record vfs_read --format csv",
 		"show /metrics", "run kernel watch --causes --top --for 2s", "kill"})
 	found := 0
 	for _, w := range told {

@@ -43,7 +43,9 @@ func TestField(t *testing.T) {
 			t.Errorf("%s of %s: %d, %v, want %d", c.field, c.event, got, err, c.want)
 		}
 	}
-	for _, text := range []string{of["tlb_flush"], "field:int cpus;\toffset:8;", "field:int xcpu;\toffset:8;", "field:int cpu;\toffset:70000;", ""} {
+	for _, text := range []string{
+		of["tlb_flush"], "field:int cpus;\toffset:8;", "field:int xcpu;\toffset:8;", "field:int cpu;\toffset:70000;", "",
+	} {
 		if at, err := field(text, "cpu"); err == nil {
 			t.Errorf("%q: %d", text, at)
 		}
