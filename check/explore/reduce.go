@@ -29,7 +29,7 @@ type Reductions struct {
 	Order bool
 }
 
-// reductions are the names of the choices,.
+// reductions are the choices and their names, the default first.
 var reductions = []struct {
 	name string
 	Reductions

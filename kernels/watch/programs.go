@@ -46,6 +46,9 @@ type key struct {
 // noPID stands for all senders of a name, when the table was full.
 const noPID = 1<<32 - 1
 
+// symbolFile is where Linux lists its symbols; a test has another.
+var symbolFile = "/proc/kallsyms"
+
 // hooks are the events that programs are attached to.
 var hooks = slices.Concat(senders, []event{flushes}, timers)
 
@@ -54,6 +57,9 @@ const runTime = 0
 
 // load attaches programs.
 func load(files tracefs.Files, isolated []int) (_ source, err error) {
+	if err := symbols(func(uint64, string) bool { return false }); err != nil {
+		return nil, err // functions would have no names
+	}
 	_ = rlimit.RemoveMemlock() // before Linux 5.11; who may not is told so by the next call
 	p := &programs{last: map[key]uint64{}, names: map[uint64]string{0: ""}}
 	defer func() {
@@ -213,22 +219,39 @@ func (p *programs) name(of map[key]uint64) error {
 	if unknown == 0 {
 		return nil
 	}
-	f, err := os.Open("/proc/kallsyms")
+	return symbols(func(at uint64, name string) bool {
+		if is, asked := p.names[at]; asked && strings.HasPrefix(is, "0x") {
+			p.names[at] = name
+		}
+		return true
+	})
+}
+
+// symbols hands over the kernel's symbols until one is enough. It fails where the kernel tells no addresses
+// (kptr_restrict, Documentation/admin-guide/sysctl/kernel.rst): all of them are 0 there.
+func symbols(next func(at uint64, name string) bool) error {
+	f, err := os.Open(symbolFile)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
+	told := false
+	s := bufio.NewScanner(f)
+	for s.Scan() {
 		fields := strings.Fields(s.Text())
 		if len(fields) < 3 {
 			continue
 		}
-		at, err := strconv.ParseUint(fields[0], 16, 64)
-		if name, asked := p.names[at]; err == nil && asked && strings.HasPrefix(name, "0x") {
-			p.names[at] = fields[2]
+		if at, err := strconv.ParseUint(fields[0], 16, 64); err == nil && at != 0 {
+			if told = true; !next(at, fields[2]) {
+				break
+			}
 		}
 	}
-	return nil
+	if err := s.Err(); err != nil || told {
+		return err
+	}
+	return fmt.Errorf("%s tells no addresses (kernel.kptr_restrict)", symbolFile)
 }
 
 // field is where a field of an event lies, by the event's format.

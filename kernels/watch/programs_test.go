@@ -93,8 +93,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestTake: what grew since the last time is told, by the names of this machine's functions and the senders' kinds.
+// TestTake: what grew since the last time is told, by the names of functions and the senders' kinds.
 func TestTake(t *testing.T) {
+	symbolsAre(t, "1 T elsewhere\n")
 	p := &programs{last: map[key]uint64{}, names: map[uint64]string{0: "", 1: "do_sync_core", 2: emptiesQueue}}
 	if err := p.tables(nil); err != nil {
 		t.Skipf("skipped: this kernel gives us no tables: %v", err)
@@ -148,4 +149,31 @@ func TestTake(t *testing.T) {
 		want[cause] = n
 	}
 	hold()
+}
+
+// symbolsAre puts other symbols in the place of this kernel's, until the test ends.
+func symbolsAre(t *testing.T, text string) {
+	t.Helper()
+	was := symbolFile
+	t.Cleanup(func() { symbolFile = was })
+	symbolFile = t.TempDir() + "/kallsyms"
+	if err := os.WriteFile(symbolFile, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSymbols: names of functions by their addresses; where no address is told, that is an error, and not a name.
+func TestSymbols(t *testing.T) {
+	symbolsAre(t, "0000000000000000 A fixed\nffff0010 T ipi_mb\nffff0010 t alias\nffff0020 t other [m]\n")
+	p := &programs{names: map[uint64]string{0: ""}}
+	if err := p.name(map[key]uint64{{Function: 0xffff0010}: 1, {Function: 0xffff0030}: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[uint64]string{0: "", 0xffff0010: "ipi_mb", 0xffff0030: "0xffff0030"}, p.names); d != "" {
+		t.Error(d)
+	}
+	symbolsAre(t, "0000000000000000 A fixed\n0000000000000000 T ipi_mb\n")
+	if _, err := load(nil, nil); err == nil || !strings.Contains(err.Error(), "kptr_restrict") {
+		t.Errorf("%v, want the cause", err)
+	}
 }
