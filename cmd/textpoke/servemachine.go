@@ -110,14 +110,26 @@ func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	}
 	c := host.Config{Files: files, Instance: s.instance, Records: r}
 	if c.Lock, err = files.Lock("instances/" + s.instance); errors.Is(err, fs.ErrNotExist) {
-		c.Lock = nil // the instance is made when nothing else can be refused
-	} else if err != nil {
+		c.Lock, err = nil, s.mayMake(filepath.Join(mount, "instances")) // it is made when nothing else can be refused
+	}
+	if err != nil {
 		return nil, fmt.Errorf("instance %s: %w", s.instance, err)
 	}
 	if c.Kernel, c.State, err = s.image(); err != nil {
 		return nil, err
 	}
 	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's", files}, nil
+}
+
+// mayMake tells whether this process may make an instance in a folder.
+func (s *serveFlags) mayMake(instances string) error {
+	if s.dryRun {
+		return nil
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, instances, unix.W_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("it is not there, and cannot be made in %s: %w", instances, err)
+	}
+	return nil
 }
 
 // bootNote is a file beside the data, with a boot_id (random(4)) and the instance that a server has used since then.
