@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,6 +116,63 @@ func TestAccess(t *testing.T) {
 		}
 		if err == nil {
 			q.Close()
+		}
+	}
+}
+
+// deadly are points of which one is the death of its worker, when others are at work beside it or none has come for a while.
+type deadly struct {
+	squares
+	point int
+	die   func()
+	hands *atomic.Int64 // points at work
+}
+
+func (d deadly) Do(ctx context.Context, n int) ([]byte, error) {
+	d.hands.Add(1)
+	defer d.hands.Add(-1)
+	if n != d.point {
+		return d.squares.Do(ctx, n)
+	}
+	for end := time.Now().Add(time.Second); d.hands.Load() < 4 && time.Now().Before(end); {
+		_ = sleep(ctx, time.Millisecond)
+	}
+	d.die()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestInnocent: points that are at work beside one that kills its workers are done in the end; that one alone is lost.
+func TestInnocent(t *testing.T) {
+	s := alone(t)
+	o := Options{AckWait: 300 * time.Millisecond, Tries: 2}
+	const points = 8
+	r := submit(t, connect(t, s.ClientURL(), o), points)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := range points {
+			if _, err := r.Await(t.Context(), i); (err != nil) != (i == 0) {
+				t.Errorf("point %d: %v", i, err)
+			}
+		}
+	}()
+	for deaths := 0; ; deaths++ {
+		q, died := connect(t, s.ClientURL(), o), make(chan struct{})
+		c := newTeam()
+		c.Jobs, c.takes = 4, 200*time.Millisecond
+		c.Open = func(context.Context, Run, map[string]string) (Points, error) {
+			return deadly{c.squares, 0, sync.OnceFunc(func() { q.nc.Close(); close(died) }), new(atomic.Int64)}, nil
+		}
+		dismiss := startWorker(t, q, c)
+		select {
+		case <-died:
+			dismiss()
+		case <-over:
+			if deaths != o.Tries {
+				t.Errorf("%d workers died, want %d", deaths, o.Tries)
+			}
+			return
 		}
 	}
 }

@@ -53,6 +53,22 @@ func (s *session) ready(ctx context.Context, id string) (*ready, error) {
 	return r, r.err
 }
 
+// opened is a run whose points are ready; nil for another.
+func (s *session) opened(id string) *ready {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		select {
+		case <-r.opened:
+			if r.id == id && r.err == nil {
+				return r
+			}
+		default:
+		}
+	}
+	return nil
+}
+
 // open fetches a run's files and makes its points ready; the points then need the files no more.
 func (s *session) open(ctx context.Context, id string) (Points, error) {
 	text, err := s.object(ctx, objectName(id, "about"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 )
 
 // Worker does points that others have submitted.
@@ -50,7 +51,7 @@ type session struct {
 	*Queue
 	Worker
 	consumer jetstream.Consumer
-	alone    sync.RWMutex // held for writing by points that nothing may run beside
+	hands    *semaphore.Weighted // Jobs of them: a point has one, or all where nothing may be beside it
 
 	mu      sync.Mutex
 	runs    []*ready // the latest first
@@ -67,7 +68,8 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 	if w.Log == nil {
 		w.Log = func(string) {}
 	}
-	s := &session{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
+	s := &session{Queue: q, Worker: w, hands: semaphore.NewWeighted(int64(w.Jobs)), busy: map[*begun]time.Time{},
+		last: time.Now(), told: map[string]bool{}}
 	for subject, hear := range map[string]nats.MsgHandler{
 		overSubject("*"):       func(m *nats.Msg) { s.over(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) },
 		refusedSubject(q.Name): func(m *nats.Msg) { s.log(string(m.Data)) },
@@ -83,12 +85,9 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var all, beating sync.WaitGroup
+	var beating sync.WaitGroup
 	beating.Go(func() { s.beat(ctx) })
-	for range w.Jobs {
-		all.Go(func() { s.slot(ctx) })
-	}
-	all.Wait()
+	s.take(ctx)
 	cancel()
 	beating.Wait()
 	return nil
@@ -106,30 +105,25 @@ func (s *session) consume(ctx context.Context) error {
 	})
 }
 
-// slot does one point after the other.
-func (s *session) slot(ctx context.Context) {
-	for ctx.Err() == nil && !s.idle() {
-		wait, cancel := context.WithTimeout(ctx, min(cmp.Or(s.Idle, 5*time.Second), 5*time.Second))
-		m, err := s.consumer.Next(jetstream.FetchContext(wait))
-		waited := wait.Err() != nil
-		cancel()
-		switch {
-		case err == nil:
-			s.job(ctx, m)
-			s.mu.Lock()
-			s.last = time.Now()
-			s.mu.Unlock()
-		case ctx.Err() != nil || waited || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages):
-		case errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
-			errors.Is(err, nats.ErrNoResponders):
-			// A server has lost it, or cannot be reached.
-			if s.consume(ctx) != nil {
-				_ = sleep(ctx, pause)
-			}
-		default:
+// next is the next message; nil where none came for a while.
+func (s *session) next(ctx context.Context) jetstream.Msg {
+	wait, cancel := context.WithTimeout(ctx, min(cmp.Or(s.Idle, 5*time.Second), 5*time.Second))
+	defer cancel()
+	m, err := s.consumer.Next(jetstream.FetchContext(wait))
+	switch {
+	case err == nil:
+		return m
+	case wait.Err() != nil || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages):
+	case errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
+		errors.Is(err, nats.ErrNoResponders):
+		// A server has lost it, or cannot be reached.
+		if s.consume(ctx) != nil {
 			_ = sleep(ctx, pause)
 		}
+	default:
+		_ = sleep(ctx, pause)
 	}
+	return nil
 }
 
 // idle tells whether there was nothing to do for too long.
@@ -140,7 +134,7 @@ func (s *session) idle() bool {
 }
 
 // job does the point that a message names. It acknowledges the message once the row is there.
-func (s *session) job(ctx context.Context, m jetstream.Msg) {
+func (s *session) job(ctx context.Context, m jetstream.Msg, p *share) {
 	var j job
 	if err := json.Unmarshal(m.Data(), &j); err != nil {
 		_ = m.TermWithReason(err.Error()) // it cannot be read
@@ -162,7 +156,7 @@ func (s *session) job(ctx context.Context, m jetstream.Msg) {
 			_ = m.InProgress() // unheard, it goes to another worker, too
 		}
 	})
-	err := s.finish(ctx, m, &j)
+	err := s.finish(ctx, m, &j, p)
 	stop()
 	noticing.Wait()
 	switch {
@@ -187,7 +181,7 @@ var (
 )
 
 // finish does a point, and sees to it that its row is in the queue.
-func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job) error {
+func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job, p *share) error {
 	tries := uint64(1)
 	if info, err := m.Metadata(); err == nil {
 		tries = info.NumDelivered
@@ -200,6 +194,12 @@ func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 	if tries > uint64(s.Tries) { // before anything that may be the death of this worker, too
 		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("no worker came to an end with it: it was begun %d times", tries-1)})
 	}
+	// To open a run may be the death of this worker, and so may a point that has had half of its tries: nothing else is to
+	// die with it.
+	alone := tries > max(1, uint64(s.Tries)/2) || s.Memory > 0
+	if err := p.set(ctx, s.needs(alone, s.opened(j.Run))); err != nil {
+		return err
+	}
 	r, err := s.ready(ctx, j.Run)
 	if err != nil {
 		if tries >= uint64(s.Tries) {
@@ -209,6 +209,9 @@ func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 	}
 	if key, err := r.points.Key(j.Point); err != nil || key != j.Key {
 		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("worker %s has %q there, %v", s.Name, key, err)})
+	}
+	if err := p.set(ctx, s.needs(alone, r)); err != nil {
+		return err
 	}
 	start := time.Now()
 	data, err := s.do(ctx, r, j.Point)
@@ -224,15 +227,8 @@ func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 	return s.row(ctx, j, outcome{Data: data, Nanos: int64(time.Since(start))})
 }
 
-// do does a point, beside others or alone.
+// do does a point.
 func (s *session) do(ctx context.Context, r *ready, n int) ([]byte, error) {
-	if r.points.Alone() || s.Memory > 0 {
-		s.alone.Lock()
-		defer s.alone.Unlock()
-	} else {
-		s.alone.RLock()
-		defer s.alone.RUnlock()
-	}
 	both, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.ctx, func() { cancel(nil) })()
