@@ -51,6 +51,17 @@ func Litmus(ctx context.Context, names []string) (all []*litmus.Row, differ []st
 	return all, differ, nil
 }
 
+// LitmusAnswer is what Litmus says, in a line.
+func LitmusAnswer(all []*litmus.Row, differ []string) string {
+	allowed := 0
+	for _, r := range all {
+		if r.Verdict == litmus.Allowed {
+			allowed++
+		}
+	}
+	return fmt.Sprintf("ANSWER: %d of %d outcomes are allowed; %d are not as expected", allowed, len(all), len(differ))
+}
+
 // openLitmus reads a test from a file or, failing that, from those shipped.
 func openLitmus(name string) (*litmus.Test, error) {
 	f, err := inputs.Open(name)

@@ -86,7 +86,7 @@ func (k *checkFlags) runLitmus(ctx context.Context, c *common) error {
 		return err
 	}
 	c.note(k.litmus...)
-	if err := printRows(ctx, c, check.LitmusColumns, "litmus", rows); err != nil {
+	if err := printAnswer(ctx, c, check.LitmusAnswer(rows, differ), check.LitmusColumns, "litmus", rows); err != nil {
 		return err
 	}
 	for _, r := range rows {

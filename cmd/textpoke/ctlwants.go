@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -102,7 +103,8 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", req, &p); err != nil {
 				return err
 			}
-			return printRows(ctx, f.common, updatePlanColumns, "plan", []api.Plan{p})
+			answer := fmt.Sprintf("COST: %d interrupts of each CPU, %d rounds", p.IPIsPerCPU, p.Rounds)
+			return printAnswer(ctx, f.common, answer, updatePlanColumns, "plan", []api.Plan{p})
 		}),
 	}
 	f.prints(cmd, "", updatePlanColumns.Table("plan"))

@@ -168,10 +168,18 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 
 // print prints a measurement and how predictions did, besides what ended it early.
 func (m *measureFlags) print(c *common, f *folder, measured *vm.Measurement, all []vm.Summary, failed error) error {
-	if err := printMeasured(c, f, measured, all, m.here, failed == nil); err != nil || failed != nil || !m.compare {
+	var line string
+	var wrong []string
+	switch {
+	case failed != nil:
+		line = "INCOMPLETE"
+	case m.compare:
+		line, wrong = verdictOf(all)
+	}
+	if err := printMeasured(c, f, line, measured, all, m.here, failed == nil); err != nil || failed != nil || !m.compare {
 		return errors.Join(failed, err)
 	}
-	return printVerdict(c, all)
+	return printWrong(c, line, wrong)
 }
 
 // measureHere counts on this machine: during a command behind --, or for the action in an instance of tracefs.
@@ -297,22 +305,30 @@ func (m *measureFlags) measurePair(ctx context.Context, c *common, images ...str
 		sides[i] = measured.Compare(predicted)
 	}
 	pairs := vm.Pairs(sides[0], sides[1], forecast)
-	if err := printRows(ctx, c, vm.PairColumns, "pairs", pairs); err != nil {
-		return err
-	}
 	var all []vm.Summary
 	for _, p := range pairs {
 		all = append(all, p.Judged()...)
 	}
-	return printVerdict(c, all)
+	line, wrong := verdictOf(all)
+	if err := printAnswer(ctx, c, line, vm.PairColumns, "pairs", pairs); err != nil {
+		return err
+	}
+	return printWrong(c, line, wrong)
 }
 
-// printVerdict says how predictions did. One that is wrong is the answer no.
-func printVerdict(c *common, all []vm.Summary) error {
+// verdictOf says how predictions did, in a line, and what is wrong with each that did not hold.
+func verdictOf(all []vm.Summary) (line string, wrong []string) {
 	exact, explained, wrong := vm.Verdict(all)
+	return fmt.Sprintf("%s: predicted exactly: %d; background or shared interrupts: %d; not explained: %d",
+		map[bool]string{true: "YES", false: "NO"}[len(wrong) == 0], exact, explained, len(wrong)), wrong
+}
+
+// printWrong prints the predictions that did not hold; scripts get the answer here, too. One that is wrong is the answer no.
+func printWrong(c *common, answer string, wrong []string) error {
 	w := c.beside()
-	fmt.Fprintf(w, "\npredicted exactly: %d; background or shared interrupts: %d; not explained: %d\n", exact, explained,
-		len(wrong))
+	if !c.people() {
+		fmt.Fprintln(w, answer)
+	}
 	for _, line := range wrong {
 		fmt.Fprintln(w, " ", line)
 	}
@@ -323,7 +339,7 @@ func printVerdict(c *common, all []vm.Summary) error {
 }
 
 // printMeasured prints every count for scripts, and a line a row for people.
-func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, here, complete bool) error {
+func printMeasured(c *common, f *folder, answer string, m *vm.Measurement, all []vm.Summary, here, complete bool) error {
 	columns := results.Of(vm.Columns, func(c *vm.Compared) *vm.Count { return &c.Count })
 	if slices.ContainsFunc(all, func(s vm.Summary) bool { return s.Compared }) {
 		columns = slices.Concat(columns, vm.ComparedColumns)
@@ -342,6 +358,9 @@ func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, he
 		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle && !s.Compared })
 		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
 			return err
+		}
+		if answer != "" {
+			fmt.Fprintf(c.streams.out, "%s\n\n", c.painted(answer))
 		}
 		fmt.Fprintf(c.streams.out, "%s %s, %s\n\n", m.Arch, m.Release, map[bool]string{true: "here", false: "booted"}[here])
 	}

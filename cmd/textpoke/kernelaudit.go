@@ -3,8 +3,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/kernels/audit"
@@ -50,11 +48,9 @@ func (c *common) audit(cmd *cobra.Command, files []string) error {
 		c.note(file)
 		all = append(all, audit.Of(k)...)
 	}
-	if err := printRows(cmd.Context(), c, audit.Columns, "audit", all); err != nil {
+	answer, clean := audit.Answer(all, len(files))
+	if err := printAnswer(cmd.Context(), c, answer, audit.Columns, "audit", all); err != nil || clean {
 		return err
 	}
-	if slices.ContainsFunc(all, func(f audit.Finding) bool { return f.Verdict == audit.Has }) {
-		return errNo
-	}
-	return nil
+	return errNo
 }

@@ -100,23 +100,31 @@ func (c *common) force(cmd *cobra.Command, args []string, f forceFlags) error {
 	if len(rows) == 0 {
 		return failed
 	}
-	if err := printRows(cmd.Context(), c, force.Columns, "force", rows); err != nil || failed != nil {
+	line, answer := f.answer(rows)
+	if failed != nil {
+		line = "INCOMPLETE"
+	}
+	if err := printAnswer(cmd.Context(), c, line, force.Columns, "force", rows); err != nil || failed != nil {
 		return errors.Join(failed, err)
 	}
-	return f.answer(rows)
+	return answer
 }
 
 // answer is yes where every run is as it was to be.
-func (f *forceFlags) answer(rows []force.Row) error {
-	for _, r := range rows {
+func (f *forceFlags) answer(rows []force.Row) (line string, err error) {
+	want := "broke as the case says"
+	if f.fixed {
+		want = "outlived it"
+	}
+	for i, r := range rows {
 		switch {
 		case f.fixed && (r.Outcome == force.Outlived || r.Outcome == force.NotForced && r.Alive):
 		case !f.fixed && r.Outcome == force.Broke:
 		case r.Outcome == force.NotForced:
-			return errCut
+			return fmt.Sprintf("INCOMPLETE: run %d could not be forced at step %d", i+1, r.At), errCut
 		default:
-			return errNo
+			return fmt.Sprintf("NO: in run %d the kernel %s, not: %s", i+1, r.Outcome, want), errNo
 		}
 	}
-	return nil
+	return fmt.Sprintf("YES: in %d of %d runs the kernel %s", len(rows), len(rows), want), nil
 }

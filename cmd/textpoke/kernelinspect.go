@@ -87,7 +87,19 @@ func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) erro
 	case f.evidence:
 		return printRows(ctx, c, evidenceColumns, "mechanisms", i.evidence())
 	}
-	return printRows(ctx, c, imageColumns, "kernel", []*inspected{i})
+	return printAnswer(ctx, c, i.answer(), imageColumns, "kernel", []*inspected{i})
+}
+
+// answer is what can be patched, and how, in a line.
+func (i *inspected) answer() string {
+	line := fmt.Sprintf("ANSWER: %s %s has %s records", i.Arch, i.Release, results.Thousands(i.Table.Len()))
+	if i.Protocol != "" {
+		line += ", which " + i.Protocol + " changes"
+	}
+	if i.Slots > 0 {
+		line += fmt.Sprintf(", up to %d at once", i.Slots)
+	}
+	return line
 }
 
 // modulesIn reads all modules below a directory.

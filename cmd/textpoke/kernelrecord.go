@@ -128,7 +128,6 @@ func kernelConform(c *common) *cobra.Command {
 			}
 			c.note(args...)
 			var rows []conform.Row
-			var no error
 			for _, one := range list {
 				p := mine
 				if p == nil {
@@ -141,14 +140,14 @@ func kernelConform(c *common) *cobra.Command {
 					return err
 				}
 				if rows = append(rows, conform.Row{Recording: one, Result: result}); result.Misfit != nil {
-					no = errNo
 					fmt.Fprintf(c.streams.err, "textpoke: %s: %v\n", one.Name(), result.Misfit)
 				}
 			}
-			if err := printRows(cmd.Context(), c, conform.Columns, "conform", rows); err != nil {
+			answer, yes := conform.Answer(rows)
+			if err := printAnswer(cmd.Context(), c, answer, conform.Columns, "conform", rows); err != nil || yes {
 				return err
 			}
-			return no
+			return errNo
 		},
 	}
 	c.prints(cmd, "", conform.Columns.Table("conform"))

@@ -243,6 +243,15 @@ func printRows[R any](ctx context.Context, c *common, columns results.Columns[R]
 	return c.whole(ctx, t)
 }
 
+// printAnswer writes rows that are there already, below the answer that they come to.
+func printAnswer[R any](ctx context.Context, c *common, answer string, columns results.Columns[R], name string, rows []R) error {
+	t, err := columns.Fill(name, rows)
+	if err != nil {
+		return err
+	}
+	return c.written(ctx, &output{table: t, above: func() string { return c.painted(answer) }})
+}
+
 // judged is a table with an answer above it, which its rows are tallied for.
 type judged struct {
 	*common

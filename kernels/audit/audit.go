@@ -7,6 +7,9 @@ package audit
 
 import (
 	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/results"
@@ -52,6 +55,31 @@ func Of(k *image.Kernel) (out []Finding) {
 		out = append(out, Finding{k.Release, k.Arch.Name, r.Name, Verdict(a.Value), a.Evidence})
 	}
 	return out
+}
+
+// Answer is what the findings of so many kernels come to, in a line. It tells whether none of them has a known defect.
+func Answer(all []Finding, kernels int) (line string, clean bool) {
+	var names []string
+	ill := map[string]bool{}
+	unknown := 0
+	for _, f := range all {
+		switch f.Verdict {
+		case Has:
+			names = append(names, f.Defect)
+			ill[f.Release+" "+f.Arch] = true
+		case CannotTell:
+			unknown++
+		}
+	}
+	slices.Sort(names)
+	line = fmt.Sprintf("ANSWER: kernels with a known defect: %d of %d", len(ill), kernels)
+	if len(names) > 0 {
+		line += " (" + strings.Join(slices.Compact(names), ", ") + ")"
+	}
+	if unknown > 0 {
+		line += fmt.Sprintf("; verdicts that the code does not tell: %d", unknown)
+	}
+	return line, len(names) == 0
 }
 
 // Columns are those of findings.

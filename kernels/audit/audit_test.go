@@ -200,3 +200,19 @@ func TestColumns(t *testing.T) {
 		t.Errorf("%v, %v", row, err)
 	}
 }
+
+// TestAnswer: the line above a table names each defect once, and counts kernels, not findings.
+func TestAnswer(t *testing.T) {
+	all := []Finding{
+		{"6.1", "arm64", "late-store", Has, ""}, {"6.1", "arm64", "poke-walks-freed-table", Has, ""}, {"6.12", "arm64", "late-store", Has, ""},
+		{"6.12", "x86_64", "late-store", Mended, ""}, {"6.12", "x86_64", "try-get-desc", CannotTell, ""},
+	}
+	for from, want := range map[int]string{
+		0: "ANSWER: kernels with a known defect: 2 of 3 (late-store, poke-walks-freed-table); verdicts that the code does not tell: 1",
+		3: "ANSWER: kernels with a known defect: 0 of 3; verdicts that the code does not tell: 1",
+	} {
+		if line, clean := Answer(all[from:], 3); line != want || clean != (from == 3) {
+			t.Errorf("%s, clean %v; want\n%s", line, clean, want)
+		}
+	}
+}

@@ -262,6 +262,21 @@ type Row struct {
 	*Result
 }
 
+// Answer is what rows come to, in a line, and whether all conform.
+func Answer(rows []Row) (line string, yes bool) {
+	steps, misfits := 0, 0
+	for _, r := range rows {
+		steps += len(r.Steps)
+		if r.Misfit != nil {
+			misfits++
+		}
+	}
+	if misfits > 0 {
+		return fmt.Sprintf("NO: recordings that do not conform: %d of %d", misfits, len(rows)), false
+	}
+	return fmt.Sprintf("YES: each of %d steps is one that the protocol allows there", steps), true
+}
+
 // Columns are those of rows.
 var Columns = results.Declare(declared, "rows", map[string]func(Row) any{
 	"actions": func(r Row) any { return strings.Join(r.Actions, " ") },
