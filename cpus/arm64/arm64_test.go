@@ -247,6 +247,9 @@ func TestWordsAreAtomic(t *testing.T) {
 			if got := arm64.Arch.AtomicStore(at, n); got != want {
 				t.Errorf("AtomicStore(%s, %d) = %v", at, n, got)
 			}
+			if got := arm64.Unlisted(arm64.Arch).AtomicStore(at, n); got != (n == 1) {
+				t.Errorf("unlisted: AtomicStore(%s, %d) = %v", at, n, got)
+			}
 		}
 	}
 }

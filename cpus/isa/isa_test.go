@@ -39,3 +39,42 @@ func TestFormat(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestKinds: instructions are spelled as disassemblers do, and those that go elsewhere are told apart.
+func TestKinds(t *testing.T) {
+	away := map[InsnKind]bool{Call: true, Jump: true, Breakpoint: true, Return: true}
+	for kind, want := range map[InsnKind]string{
+		Unknown: "unknown", Nop: "nop", Call: "call 0xffffffff81000010", Jump: "jump 0xffffffff81000010", Breakpoint: "breakpoint",
+		Scratch: "scratch", Return: "return", Plain: "plain",
+	} {
+		if got := (Insn{Kind: kind, Target: 0xffffffff81000010}).String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if kind.LeadsAway() != away[kind] {
+			t.Errorf("%s leads away: %v", kind, kind.LeadsAway())
+		}
+	}
+}
+
+// TestMask: eight bytes are all there are.
+func TestMask(t *testing.T) {
+	for n, want := range map[int]Text{0: 0, 1: 0xff, 7: 0xff_ffff_ffff_ffff, 8: 0xffff_ffff_ffff_ffff, 9: 0xffff_ffff_ffff_ffff} {
+		if got := Mask(n); got != want {
+			t.Errorf("%d bytes: %#x, want %#x", n, uint64(got), uint64(want))
+		}
+	}
+}
+
+// TestErrors: the errors name the record, the place and the limit.
+func TestErrors(t *testing.T) {
+	for want, err := range map[string]error{
+		"arm64: literal of record 0xffff800080000004 is not aligned to 8 bytes": &MisalignedError{"arm64", 0xffff800080000004,
+			"literal", 8},
+		"arm64: site 0xffff800080000010 cannot reach 0xffff900000000000: beyond 128 MiB and no PLT slot in reach": &ReachError{
+			"arm64", 0xffff800080000010, 0xffff900000000000, 128 << 20},
+	} {
+		if err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

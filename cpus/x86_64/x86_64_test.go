@@ -205,3 +205,16 @@ func TestLengths(t *testing.T) {
 		t.Error("five bytes are not the usual ones")
 	}
 }
+
+// TestRegion: a region of a program's own code has 1 to 8 bytes, fetched one by one.
+func TestRegion(t *testing.T) {
+	for n := -1; n <= 9; n++ {
+		a, ok := x86.Region(n)
+		if ok != (n >= 1 && n <= 8) {
+			t.Errorf("%d bytes: %v", n, ok)
+		}
+		if ok && a.Traits().FetchLen != n {
+			t.Errorf("%d bytes: %d are fetched", n, a.Traits().FetchLen)
+		}
+	}
+}

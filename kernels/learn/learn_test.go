@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/textpoke/textpoke/internal/golden"
 	"github.com/textpoke/textpoke/kernels/conform"
 	"github.com/textpoke/textpoke/kernels/record"
 )
@@ -162,6 +163,19 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestText: the whole file, with what was seen before it.
+func TestText(t *testing.T) {
+	for name, list := range map[string][]*record.Recording{
+		"tails": {batch(false), batch(true)}, "vfs": {recorded(t, "x86_64-6.1-vfs")}, "stopped": {recorded(t, "riscv64-6.12-vfs")},
+	} {
+		l, err := Plan(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, filepath.Join("testdata", name+".plan"), l.Text)
+	}
+}
+
 // TestCannotLearn: nothing of several sites, two kernels, or a protocol that is none.
 func TestCannotLearn(t *testing.T) {
 	foreign := batch(true)
@@ -180,7 +194,7 @@ func TestCannotLearn(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Plan([]*record.Recording{batch(true), recorded(t, "x86_64-6.1-vfs")}); err == nil ||
-		!strings.Contains(err.Error(), "another kernel") {
+		!strings.HasPrefix(err.Error(), recorded(t, "x86_64-6.1-vfs").Name()+": a recording of another kernel than ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,15 +163,17 @@ func TestExact(t *testing.T) {
 func TestWrong(t *testing.T) {
 	nan := math.NaN()
 	for want, err := range map[string]error{
-		"2 points":      second(Fit([]float64{1, 2}, []float64{1, 2}, nil)),
-		"same x":        second(Fit([]float64{1, 1, 1}, []float64{1, 2, 3}, nil)),
-		"belong":        second(Fit([]float64{1, 2, 3}, []float64{1, 2}, nil)),
-		"not finite":    second(Fit([]float64{1, 2, nan}, []float64{1, 2, 3}, nil)),
-		"weight 0":      second(Fit([]float64{1, 2, 3}, []float64{1, 2, 3}, []float64{1, 0, 1})),
-		"sample of 1":   second(Welch([]float64{1}, []float64{1, 2})),
-		"neither":       second(Welch([]float64{1, 1}, []float64{1, 1})),
-		"bound no":      second(Median([]float64{1, 2, 3, 4, 5})),
-		"value 1, +Inf": second(Median([]float64{1, math.Inf(1), 3, 4, 5, 6})),
+		"2 points":                             second(Fit([]float64{1, 2}, []float64{1, 2}, nil)),
+		"same x":                               second(Fit([]float64{1, 1, 1}, []float64{1, 2, 3}, nil)),
+		"belong":                               second(Fit([]float64{1, 2, 3}, []float64{1, 2}, nil)),
+		"not finite":                           second(Fit([]float64{1, 2, nan}, []float64{1, 2, 3}, nil)),
+		"weight 0":                             second(Fit([]float64{1, 2, 3}, []float64{1, 2, 3}, []float64{1, 0, 1})),
+		"sample of 1":                          second(Welch([]float64{1}, []float64{1, 2})),
+		"neither":                              second(Welch([]float64{1, 1}, []float64{1, 1})),
+		"bound no":                             second(Median([]float64{1, 2, 3, 4, 5})),
+		"2 x, 3 y and 2 weights do not belong": second(Fit([]float64{1, 2}, []float64{1, 2, 3}, []float64{1, 1})),
+		"value 0, NaN":                         second(Fit([]float64{nan, 2, 3}, []float64{1, 2, 3}, nil)),
+		"value 1, +Inf":                        second(Median([]float64{1, math.Inf(1), 3, 4, 5, 6})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -178,6 +181,17 @@ func TestWrong(t *testing.T) {
 	}
 	if !errors.Is(second(MeanOf([]float64{1, nan})), errNotFinite) {
 		t.Error("NaN was tested")
+	}
+}
+
+// TestApplied: an estimate goes through a function that grows, and weights are of errors in proportion.
+func TestApplied(t *testing.T) {
+	e := Estimate{Value: 2, SE: 9, Low: 1, High: 3}.Apply(func(v float64) float64 { return v * v })
+	if want := (Estimate{Value: 4, Low: 1, High: 9}); e != want {
+		t.Errorf("%+v, want %+v", e, want)
+	}
+	if w := Relative([]float64{1, 2, 10}); !slices.Equal(w, []float64{1, 0.25, 0.01}) {
+		t.Errorf("%v", w)
 	}
 }
 

@@ -67,6 +67,36 @@ func TestEverythingIsRead(t *testing.T) {
 	}
 }
 
+// TestUnits: a counter says its unit, or that it is a plain count (counter_descriptor.proto: unit is field 3, unit_name
+// field 6), and a file of nothing has no bytes.
+func TestUnits(t *testing.T) {
+	for unit, want := range map[string]string{"": "\x18\x02", "patches": "\x32\x07patches"} {
+		var out bytes.Buffer
+		w := NewWriter(&out, 0)
+		before := out.Len()
+		w.Track(About{Name: "x", Counter: true, Unit: unit})
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for other, text := range map[string]string{"": "\x18\x02", "patches": "\x32\x07patches"} {
+			if got := strings.Contains(out.String()[before:], text); got != (text == want) {
+				t.Errorf("unit %q: that of %q is there: %v", unit, other, got)
+			}
+		}
+	}
+	w := NewWriter(failing{}, 0)
+	w.buf = w.buf[:0]
+	w.flush()
+	if w.err != nil {
+		t.Errorf("nothing was written: %v", w.err)
+	}
+}
+
+// failing refuses every write.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
+
 // TestLimit: whatever is asked for, and however little room there is, the file is
 // whole, no longer than it may be, and says what is missing.
 func TestLimit(t *testing.T) {

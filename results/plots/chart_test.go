@@ -6,17 +6,16 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var lookAt = flag.String("look", "", "also write the charts into this `directory`, to be looked at")
+	"github.com/textpoke/textpoke/internal/golden"
+)
 
 // samples are charts of every kind.
 func samples() map[string]*Chart {
@@ -62,7 +61,8 @@ func samples() map[string]*Chart {
 	}
 }
 
-// TestSamples: charts come out with all their words, on the paper, and the same bytes every time.
+// TestSamples: charts come out with all their words, on the paper, and the same bytes every time: those of pictures that
+// people have looked at.
 func TestSamples(t *testing.T) {
 	for name, c := range samples() {
 		var svg, again bytes.Buffer
@@ -86,11 +86,7 @@ func TestSamples(t *testing.T) {
 				}
 			}
 		}
-		if *lookAt != "" {
-			if err := os.WriteFile(fmt.Sprintf("%s/%s.svg", *lookAt, name), svg.Bytes(), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
+		golden.Check(t, filepath.Join("testdata", name+".svg"), svg.Bytes())
 		wide, high := c.size()
 		within(t, name, svg.Bytes(), wide, high)
 	}

@@ -77,6 +77,44 @@ func Example() {
 	// `list` of means: road, river
 }
 
+// TestShort: presets are left out, whatever else was chosen.
+func TestShort(t *testing.T) {
+	for want, c := range map[string]trip{"--miles 7": {"road", 7, false}, "--by river --miles 0 --fast": {"river", 0, true}} {
+		if got := strings.Join(trips.Short(&c), " "); got != want {
+			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+}
+
+// TestInPlace: an axis that another one stands in for has no presets then, and both together are refused.
+func TestInPlace(t *testing.T) {
+	by := trips[0]
+	raft := by
+	raft.Name, raft.Default, raft.Replaces, raft.Names = "raft", "", "by", []string{"log"}
+	table := axis.Table[trip]{by, raft}
+	for want, choices := range map[int]axis.Choices{1: {}, 2: {"by": {"road", "river"}}} {
+		if g, err := table.Read(choices); err != nil || g.Points() != want {
+			t.Errorf("%v: %v, %v", choices, g, err)
+		}
+	}
+	g, err := table.Read(axis.Choices{"raft": {"log"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := g.Cross([]trip{{}}, func(_ string, so []trip) ([]trip, error) { return so, nil })
+	if err != nil || len(all) != 1 || all[0].by != "log" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for want, choices := range map[string]axis.Choices{
+		"raft goes in place of by: want one of them": {"raft": {"log"}, "by": {"road"}},
+		"by: empty list": {"by": {}},
+	} {
+		if _, err := table.Read(choices); err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", choices, err, want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		choices axis.Choices

@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -159,5 +160,34 @@ func TestBackground(t *testing.T) {
 	o.Background = &other
 	if _, err = NewReport([]interrupts.Pair{{Before: before, After: after}}, o, false); err == nil {
 		t.Error("an idle reading of three CPUs is taken for one of four")
+	}
+}
+
+// full takes so many bytes, and no more.
+type full struct{ left int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errors.New("full")
+	}
+	return len(b), nil
+}
+
+// TestFull: wherever the room ends, the report says so.
+func TestFull(t *testing.T) {
+	for _, format := range []results.Format{results.FormatTable, results.FormatCSV} {
+		r, err := NewReport(filePair(t), interrupts.Options{Slots: 256, PerBatch: 3}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole bytes.Buffer
+		if err := r.Write(&whole, format); err != nil {
+			t.Fatal(err)
+		}
+		for n := range whole.Len() {
+			if r.Write(&full{n}, format) == nil {
+				t.Fatalf("%s: no error with room for %d of %d bytes", format, n, whole.Len())
+			}
+		}
 	}
 }
