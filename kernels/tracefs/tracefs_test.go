@@ -20,7 +20,7 @@ func (s static) Read(name string) ([]byte, error) {
 	if text, ok := s[name]; ok {
 		return []byte(text), nil
 	}
-	return nil, fs.ErrNotExist
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 func (s static) List(string) (names []string, err error) {
 	for name := range s {
