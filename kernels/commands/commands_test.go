@@ -75,6 +75,8 @@ func TestRead(t *testing.T) {
 	for line, want := range map[string]string{
 		"trace-cmd record -p function":                                     "+function-tracer",
 		"trace-cmd record -e sched_switch -- sleep 1":                      "+tracepoint:sched/sched_switch",
+		"trace-cmd record -e irq":                                          "+tracepoint:irq/softirq_entry",
+		"trace-cmd record -e softirq_entry":                                "+tracepoint:irq/softirq_entry",
 		"sudo /usr/bin/trace-cmd record -esched:sched_switch -e 'irq:*' x": "+tracepoint:sched/sched_switch +tracepoint:irq/softirq_entry",
 		"trace-cmd record -p function -l vfs_read -l vfs_write": "+function-tracer:vfs_read vfs_write | " +
 			"-setfilter:vfs_read vfs_write -function-tracer:vfs_read vfs_write",
@@ -170,6 +172,10 @@ func TestFiles(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a.yaml": {tetragonPolicy, "+kprobe-multi:__x64_sys_openat vfs_read +kprobe-multi:__x64_sys_openat " + rest},
 		"b.yml":  {alone, "+perf-kprobe:__x64_sys_openat +perf-kprobe:vfs_read +perf-kprobe:__x64_sys_openat " + rest},
+		"e.yml": {strings.Replace(alone, "\"1\"", "\"true\"", 1), "+perf-kprobe:__x64_sys_openat +perf-kprobe:vfs_read " +
+			"+perf-kprobe:__x64_sys_openat " + rest},
+		"f.yml": {strings.Replace(alone, "\"1\"", "\"0\"", 1), "+kprobe-multi:__x64_sys_openat vfs_read " +
+			"+kprobe-multi:__x64_sys_openat " + rest},
 		"c.bt":   {"#!/usr/bin/bpftrace\n// }\nkprobe:vfs_open\n/ comm == \"a\" /\n{ }\n", "+perf-kprobe:vfs_open"},
 		"d.conf": {"# sound\nsnd-dummy\n", "+module-load:" + m.Modules + "/b/snd-dummy.ko"},
 	} {
