@@ -21,6 +21,7 @@ const (
 	ChooseLinger                // how many steps to spend in a trampoline
 	ChooseDrain                 // whether a buffered store becomes visible now
 	ChooseEnter                 // whether a CPU in user space enters the kernel
+	ChooseDown                  // whether a CPU goes offline
 	ChooseUpdate                // which of n updates a patcher makes next
 )
 
@@ -64,6 +65,11 @@ func (r *Random) Choose(what Choice, n int) int {
 		if x&63 != 0 {
 			return 0
 		}
+	case ChooseDown: // so that most CPUs are online most of the time
+		if x&4095 != 0 {
+			return 0
+		}
+		return 1
 	case ChooseLinger:
 		return r.linger(x, n)
 	}

@@ -163,7 +163,7 @@ func (r *runner) run() {
 
 // steps makes up to n steps.
 func (r *runner) steps(n int) {
-	before := r.cpu.Synced
+	before, down := r.cpu.Synced, r.cpu.Phase == Down
 	for range n {
 		r.step()
 		if r.cpu.Phase == Stopped || r.cpu.Resting() {
@@ -171,7 +171,7 @@ func (r *runner) steps(n int) {
 		}
 	}
 	r.tally[Begun] = r.pad.begun
-	if r.cpu.Synced != before {
+	if r.cpu.Synced != before || (r.cpu.Phase == Down) != down {
 		r.noteSynced()
 	}
 }

@@ -59,7 +59,7 @@ func TestHistoryOfOfflineCPUs(t *testing.T) {
 			if window, _ := f.Window(0, synced, nil); len(window) != 3 {
 				t.Errorf("CPU 1 begins to come up, and of the text from then and 2 stores there are %v", window)
 			}
-			f.CameUp(1)
+			f.EndHotplug(1)
 			l.Step(1, enters{})
 			store()
 			store()

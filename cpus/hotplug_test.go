@@ -29,6 +29,6 @@ func TestHoldHotplug(t *testing.T) {
 		if m.BringUp(2) || m.HoldHotplug() {
 			t.Error("while a CPU comes up another does, or somebody keeps it from that")
 		}
-		m.CameUp(1)
+		m.EndHotplug(1)
 	}
 }

@@ -265,11 +265,25 @@ func (m *Machine) BringUp(cpu int) bool {
 	return true
 }
 
-// ComeOnline and CameUp implement Shared.
+// ComeOnline, TakeDown and EndHotplug implement Shared.
 func (m *Machine) ComeOnline(cpu int) { m.online[cpu].Store(true) }
 
-// CameUp is the end of BringUp.
-func (m *Machine) CameUp(int) { m.readers.Store(0) }
+// TakeDown is false while a round or a stop_machine is being sent, too: its sender may be about to ask this CPU. One CPU
+// that patchers may run on stays online.
+func (m *Machine) TakeDown(cpu int) bool {
+	if !m.hotplug.TryLock() {
+		return false
+	}
+	defer m.hotplug.Unlock()
+	if m.Pending(cpu, false) || m.patcherCPUsOnline() == 1 || !m.readers.CompareAndSwap(0, -1) {
+		return false
+	}
+	m.online[cpu].Store(false)
+	return true
+}
+
+// EndHotplug is the end of BringUp and of TakeDown.
+func (m *Machine) EndHotplug(int) { m.readers.Store(0) }
 
 // Plug brings a CPU in. Bringing up serialises: it fetches afresh.
 func (m *Machine) Plug(ctx context.Context, cpu int) error {

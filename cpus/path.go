@@ -13,7 +13,7 @@ import (
 
 // Path is what a CPU does, step by step: at a site, in the handler of a breakpoint,
 // when the handler finds no entry, and on its ways: from user space into the kernel and
-// back, through a non-maskable interrupt, and when it comes online.
+// back, through a non-maskable interrupt, and when it comes online or goes offline.
 // It is a value: two that are equal do the same. The zero Path stands for the
 // architecture's own; see NativePath.
 type Path struct {
@@ -33,11 +33,12 @@ const (
 	OnExit                   // and back; empty: it says so, in the step in which it goes
 	OnNMI                    // a non-maskable interrupt, at any step; empty: none comes
 	OnUp                     // from offline to online; empty: no CPU does
+	OnDown                   // from online to offline, between two calls; empty: no CPU does
 
-	NumSections = int(OnUp) + 1
+	NumSections = int(OnDown) + 1
 )
 
-var sectionNames = [NumSections]string{"site", "handler", "miss", "entry", "exit", "nmi", "online"}
+var sectionNames = [NumSections]string{"site", "handler", "miss", "entry", "exit", "nmi", "online", "offline"}
 
 // SectionNames lists the sections as texts spell them.
 func SectionNames() []string { return sectionNames[:] }
@@ -81,6 +82,7 @@ const (
 	DoLoadKernelCR3
 	DoLoadUserCR3
 	DoComeOnline
+	DoGoOffline
 
 	numPathSteps
 )
@@ -127,7 +129,7 @@ var pathSteps = [numPathSteps]struct {
 	DoGoBack:    {"go back", "goes back to the site's first instruction", 1<<InHandler | 1<<OnMiss},
 	DoFatal:     {"fatal", "no batch has the breakpoint: the end", 1 << OnMiss},
 
-	DoCallEarly: {"call a site", "calls a traced function", 1<<OnEntry | 1<<OnNMI | 1<<OnUp},
+	DoCallEarly: {"call a site", "calls a traced function", 1<<OnEntry | 1<<OnNMI | 1<<OnUp | 1<<OnDown},
 	DoEnter: {
 		"enter", "says that the CPU is in the kernel, and reads what it said before and whether rounds have left it out",
 		1<<OnEntry | 1<<OnNMI,
@@ -148,6 +150,7 @@ var pathSteps = [numPathSteps]struct {
 	DoLoadKernelCR3: {"load kernel cr3", "loads the kernel's page tables", 1<<OnEntry | 1<<OnNMI},
 	DoLoadUserCR3:   {"load user cr3", "loads the page tables of user space", 1<<OnExit | 1<<OnNMI},
 	DoComeOnline:    {"come online", "rounds reach the CPU from here on", 1 << OnUp},
+	DoGoOffline:     {"go offline", "rounds pass over the CPU from here on, which owes no answer", 1 << OnDown},
 }
 
 func (s PathStep) String() string { return pathSteps[s].text }

@@ -20,6 +20,11 @@ func legal(t *testing.T, in Section) (programs [][]PathStep) {
 		t.Fatal(err)
 	}
 	native := NativePath(base.Traits(), base.Traits().FetchLen, false)
+	if in == OnDown {
+		if native, err = native.Replace(OnUp, DoComeOnline); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var extend func(steps []PathStep)
 	extend = func(steps []PathStep) {
 		if len(steps) > maxProgram || in >= OnEntry && len(steps) > wayLength {
@@ -63,6 +68,8 @@ func TestEveryLegalProgram(t *testing.T) {
 		OnNMI: 1 + 1 + (1 + 7*2) + 7*2 + 7*6/2*6 + 3,
 		// Nothing; come online, with a call, a sync, or both, in any order.
 		OnUp: 1 + 1 + 2*2 + 6,
+		// Nothing; go offline, with a call behind it or without.
+		OnDown: 1 + 2,
 	} {
 		programs := legal(t, Section(in))
 		if len(programs) != want {
@@ -96,6 +103,9 @@ func TestPathTexts(t *testing.T) {
 					steps := [NumSections][]PathStep{site, handler, miss}
 					list := sections[way]
 					steps[way] = list[(len(site)*31+len(handler)*7+len(miss)*3+int(way))%len(list)]
+					if way == OnDown {
+						steps[OnUp] = []PathStep{DoComeOnline}
+					}
 					again(t, steps)
 				}
 			}
@@ -105,6 +115,9 @@ func TestPathTexts(t *testing.T) {
 		for _, program := range sections[way] {
 			steps := [NumSections][]PathStep{sections[AtSite][0], sections[InHandler][0], sections[OnMiss][0]}
 			steps[way] = program
+			if way == OnDown {
+				steps[OnUp] = []PathStep{DoComeOnline}
+			}
 			again(t, steps)
 		}
 	}
@@ -161,6 +174,9 @@ func TestPathsRefused(t *testing.T) {
 		{OnNMI, "call a site; look at cr3", "want it first", 1},
 		{OnNMI, "leave again; enter; call a site", "no \"enter\" before it", 0},
 		{OnUp, "call a site", "no round would ever reach", 0},
+		{OnDown, "call a site; go offline", "want \"go offline\" first", 0},
+		{OnDown, "go offline; go offline", "a second time", 1},
+		{OnDown, "go offline", "want a section \"online\"", 0},
 	} {
 		var steps []PathStep
 		for text := range strings.SplitSeq(c.steps, "; ") {

@@ -27,6 +27,7 @@ type table struct {
 	refers   bool // the handler takes a reference
 	NMIs     bool // there is a program for NMIs
 	ComesUp  bool // and one for CPUs that come online
+	GoesDown bool // and one for CPUs that go offline; these come online again
 
 	masked uint32 // phases, one bit each, at whose border interrupts are held back
 	holds  uint32 // phases in which the handler holds a reference
@@ -41,7 +42,7 @@ var phaseOf = [numPathSteps]Phase{
 	DoTakeReference: Trapped, DoLookUp: Searching, DoGiveBack: Leaving, DoAct: Returning, DoSkip: Returning,
 	DoGoBack: Retrying,
 	DoEnter:  Crossing, DoCatchUp: Crossing, DoAwaitResume: Crossing, DoLeave: Crossing, DoLeaveAgain: Crossing,
-	DoLookAtCR3: Crossing, DoLoadKernelCR3: Crossing, DoLoadUserCR3: Crossing, DoComeOnline: Crossing,
+	DoLookAtCR3: Crossing, DoLoadKernelCR3: Crossing, DoLoadUserCR3: Crossing, DoComeOnline: Crossing, DoGoOffline: Crossing,
 }
 
 // PhaseOf is the phase in which a step of a section is made; false where it is none
@@ -78,7 +79,7 @@ func (p *Path) compile() error {
 		}
 	}
 	compilers := [NumSections]func([]PathStep) *PathError{
-		p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry, compileExit, compileNMI, compileUp,
+		p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry, compileExit, compileNMI, compileUp, compileDown,
 	}
 	for i, compile := range compilers {
 		if err := compile(p.programs[i].Steps()); err != nil {
@@ -87,6 +88,12 @@ func (p *Path) compile() error {
 		}
 	}
 	p.NMIs, p.ComesUp = p.programs[OnNMI] != Program{}, p.programs[OnUp] != Program{}
+	p.GoesDown = p.programs[OnDown] != Program{}
+	if p.GoesDown && !p.ComesUp {
+		err := wrong(0, "%s: want a section %q: a CPU that goes comes back", DoGoOffline, OnUp)
+		err.Section = OnDown
+		return err
+	}
 	return nil
 }
 

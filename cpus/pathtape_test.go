@@ -74,7 +74,11 @@ func (s *tape) LeaveKernel(int)  { s.note("leave kernel", nil, 0) }
 func (s *tape) Arrive(int)       {}
 func (s *tape) BringUp(int) bool { s.note("bring up", nil, 0); return true }
 func (s *tape) ComeOnline(int)   { s.note("come online", nil, 0) }
-func (s *tape) CameUp(int)       { s.note("came up", nil, 0) }
+func (s *tape) TakeDown(int) bool {
+	s.note("take down", nil, 0)
+	return true
+}
+func (s *tape) EndHotplug(int)   { s.note("end hotplug", nil, 0) }
 func (s *tape) Resumed(int) bool { s.note("resumed", nil, 0); return true }
 func (s *tape) Enter(int) bool   { return s.note("take reference", &s.noted.enter, 2) == 1 }
 func (s *tape) Leave(int)        { s.note("give back", nil, 0) }

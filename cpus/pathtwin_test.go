@@ -204,7 +204,8 @@ const (
 	aKernel      // from user space into the kernel and back
 	anNMI
 	anNMIFromUser
-	upwards // from offline to online
+	upwards   // from offline to online
+	downwards // and back
 )
 
 // end interprets a stay.
@@ -224,7 +225,11 @@ func (w *twin) end(what stay) {
 		w.ask("bring up", nil)
 		w.ask("seq", nil)
 		w.way(OnUp, false)
-		w.ask("came up", nil)
+		w.ask("end hotplug", nil)
+	case downwards:
+		w.ask("take down", nil)
+		w.way(OnDown, false)
+		w.ask("end hotplug", nil)
 	}
 }
 
@@ -268,6 +273,9 @@ func TestPathTwin(t *testing.T) {
 			for i := range sections {
 				steps[i] = rapid.SampledFrom(sections[i]).Draw(rt, Section(i).String())
 			}
+			if len(steps[OnUp]) == 0 {
+				steps[OnDown] = nil
+			}
 			path, err := NewPath(steps)
 			if err != nil {
 				rt.Fatal(err)
@@ -294,6 +302,9 @@ func stays(p *Path) []stay {
 	if p.ComesUp {
 		list = append(list, upwards)
 	}
+	if p.GoesDown {
+		list = append(list, downwards)
+	}
 	return list
 }
 
@@ -319,6 +330,10 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 	case upwards:
 		c.PowerOff()
 	}
+	takes := enters{ChooseEnter}
+	if what == downwards {
+		takes.takes = ChooseDown
+	}
 	over := func() bool {
 		switch what {
 		case aKernel:
@@ -327,11 +342,13 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 			return c.Over(&code)
 		case upwards:
 			return c.Phase == Boundary && c.way == AtSite
+		case downwards:
+			return c.Phase == Down
 		}
 		return c.Phase == Boundary
 	}
 	for n := 0; !pad.Found; n++ {
-		if e := Step(&c, &code, sh, enters{}, pad); e != Nothing && e != Trap && e != Miss {
+		if e := Step(&c, &code, sh, takes, pad); e != Nothing && e != Trap && e != Miss {
 			event = e
 		}
 		if n > 0 && !c.polled && over() {
@@ -361,11 +378,11 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 	return event
 }
 
-// enters is a Chooser that takes every way into the kernel.
-type enters struct{}
+// enters is a Chooser that takes every way into the kernel, or offline.
+type enters struct{ takes Choice }
 
 // Choose implements Chooser.
-func (enters) Choose(what Choice, _ int) int { return map[Choice]int{ChooseEnter: 1}[what] }
+func (e enters) Choose(what Choice, _ int) int { return map[Choice]int{e.takes: 1}[what] }
 
 // texts are what a fetch can give.
 func texts(t *rapid.T, code *Code, pair bool) map[string]isa.Text {

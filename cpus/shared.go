@@ -197,10 +197,13 @@ type Shared interface {
 	LeaveKernel(cpu int)
 
 	// BringUp begins to bring a CPU up: it takes the lock of hotplug, or is false while
-	// somebody has it. ComeOnline lets rounds reach the CPU, CameUp gives the lock back.
+	// somebody has it. ComeOnline lets rounds reach the CPU. TakeDown takes the lock and has
+	// rounds pass over the CPU; it is also false while a request waits for the CPU.
+	// EndHotplug gives the lock back.
 	BringUp(cpu int) bool
 	ComeOnline(cpu int)
-	CameUp(cpu int)
+	TakeDown(cpu int) bool
+	EndHotplug(cpu int)
 
 	// Arrive says that the CPU stands still for stop_machine; Resumed tells
 	// whether it may go on.

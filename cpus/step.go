@@ -24,6 +24,9 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	}
 	switch c.Phase {
 	case Boundary:
+		if c.goesDown(code, sh, ch) {
+			return Nothing
+		}
 		return c.call(code, sh, ch, pad)
 	case Asleep:
 		if code.Path.Tells && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call

@@ -10,7 +10,7 @@ import (
 
 // A way is a section of the path that a CPU goes through between two stretches of calls:
 // from user space into the kernel and back, through a non-maskable interrupt, and when
-// it comes online. It is made step by step, with interrupts off.
+// it comes online or goes offline. It is made step by step, with interrupts off.
 
 // WaySteps are the steps of a section that is a way; none of one that is none.
 func (p *Path) WaySteps(in Section) []PathStep {
@@ -70,7 +70,7 @@ func (c *CPU) cross(code *Code, sh Shared) {
 		c.cr3 |= userCR3
 	case DoComeOnline:
 		sh.ComeOnline(int(c.ID))
-	}
+	} // TakeDown has made DoGoOffline
 	c.at++
 	c.goOn(code, sh)
 }
@@ -94,7 +94,10 @@ func (c *CPU) goOn(code *Code, sh Shared) {
 		return // the engine that sent the NMI calls Return; see Over
 	case OnUp:
 		c.Phase = Boundary
-		sh.CameUp(int(c.ID))
+		sh.EndHotplug(int(c.ID))
+	case OnDown:
+		c.PowerOff()
+		sh.EndHotplug(int(c.ID))
 	}
 	c.way, c.at = AtSite, 0
 }
@@ -149,9 +152,20 @@ func (c *Code) Disturbs(cpu *CPU) bool {
 // none.
 func (c *CPU) OnWay() (way Section, at int) { return c.way, int(c.at) }
 
-// Offline tells whether rounds pass over the CPU: it is down, or on its way up.
+// goesDown lets a CPU that stands between two calls go offline, if it may: it makes the first step of that way.
+func (c *CPU) goesDown(code *Code, sh Shared, ch Chooser) bool {
+	may := code.Path.GoesDown && c.Role == Busy && c.way == AtSite && c.Preemptible() && ch.Choose(ChooseDown, 2) == 1
+	if !may || !sh.TakeDown(int(c.ID)) {
+		return false
+	}
+	c.begin(OnDown)
+	c.cross(code, sh)
+	return true
+}
+
+// Offline tells whether rounds pass over the CPU: it is down, on its way there, or on its way up.
 func (c *CPU) Offline(code *Code) bool {
-	return c.Phase == Down || c.way == OnUp && !slices.Contains(code.Path.WaySteps(OnUp)[:c.at], DoComeOnline)
+	return c.Phase == Down || c.way == OnDown || c.way == OnUp && !slices.Contains(code.Path.WaySteps(OnUp)[:c.at], DoComeOnline)
 }
 
 // PowerOff makes the CPU one that is offline.
@@ -227,6 +241,17 @@ func compileUp(steps []PathStep) *PathError {
 	}
 	if !slices.Contains(steps, DoComeOnline) {
 		return wrong(len(steps)-1, "want %q: no round would ever reach the CPU", DoComeOnline)
+	}
+	return nil
+}
+
+// compileDown takes "go offline", and a call behind it.
+func compileDown(steps []PathStep) *PathError {
+	if err := once(steps, false); err != nil || len(steps) == 0 {
+		return err
+	}
+	if steps[0] != DoGoOffline {
+		return wrong(0, "%s: want %q first: before it the CPU is as any other", steps[0], DoGoOffline)
 	}
 	return nil
 }

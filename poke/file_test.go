@@ -42,7 +42,7 @@ var refused = []struct {
 	{"a second name", lines("name: x", "", "name: y"), 3, `"name:": line 1 has said it already: "x"`},
 	{"no value", lines("name:"), 1, `"name:": nothing behind it`},
 	{"unknown header", lines("naem: x"), 1,
-		`"naem:": not one of 16 names; did you mean name?`},
+		`"naem:": not one of 17 names; did you mean name?`},
 	{"batching", lines("name: x", "batching: bufferd"), 2,
 		`batching "bufferd": not one of buffered, whole, single; did you mean buffered?`},
 	{"layout", lines("name: x", "layout: 4"), 2, `layout "4": not one of word, pair`},

@@ -36,7 +36,7 @@ func TestUnlockGivesBack(t *testing.T) {
 	comesUp := func() bool {
 		up := x.Machine.BringUp(1)
 		if up {
-			x.Machine.CameUp(1)
+			x.Machine.EndHotplug(1)
 		}
 		return up
 	}
@@ -63,7 +63,7 @@ func TestUnlockGivesBack(t *testing.T) {
 	if x.Machine.BringUp(1); x.Share(Access{Op: Lock, Mutex: HotplugLock}) {
 		t.Error("the lock of hotplug is taken while a CPU comes up")
 	}
-	x.Machine.CameUp(1)
+	x.Machine.EndHotplug(1)
 	if !x.Share(Access{Op: Lock, Mutex: HotplugLock}) {
 		t.Error("the CPU is up, and nobody can have the lock of hotplug")
 	}

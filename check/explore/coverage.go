@@ -103,7 +103,7 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 			}
 		}
 	}
-	if path.ComesUp && slices.Contains(m.Roles, cpus.Offline) {
+	if m.comesUp() {
 		f(cpus.Down, "CPU "+cpus.Down.Does())
 	}
 	rounds, stops := m.executes(poke.Sync), m.executes(poke.StopMachine)
@@ -127,12 +127,17 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 	}
 }
 
+// comesUp tells whether some CPU is offline, now and then.
+func (m *Model) comesUp() bool {
+	return m.Code.Path.ComesUp && (slices.Contains(m.Roles, cpus.Offline) || m.Code.Path.GoesDown)
+}
+
 // eachWay calls f with every step of the ways that CPUs of this model may go, but not
 // with steps of early calls.
 func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 	user := slices.Contains(m.Roles, cpus.Isolated)
 	here := [cpus.NumSections]bool{
-		cpus.OnEntry: user, cpus.OnExit: user, cpus.OnNMI: true, cpus.OnUp: slices.Contains(m.Roles, cpus.Offline),
+		cpus.OnEntry: user, cpus.OnExit: user, cpus.OnNMI: true, cpus.OnUp: m.comesUp(), cpus.OnDown: true,
 	}
 	for way := range cpus.Section(cpus.NumSections) {
 		for at, s := range m.Code.Path.WaySteps(way) {

@@ -276,7 +276,7 @@ func (w *world) didCross(was, c *cpus.CPU) string {
 		cpus.DoAwaitResume: "may go on", cpus.DoLeave: "says that it is in user space",
 		cpus.DoLeaveAgain: "says that it is in user space, as before", cpus.DoLookAtCR3: "looks which page tables are loaded",
 		cpus.DoLoadKernelCR3: "loads the kernel's page tables", cpus.DoLoadUserCR3: "loads user space's page tables",
-		cpus.DoComeOnline: "is online: rounds reach it",
+		cpus.DoComeOnline: "is online: rounds reach it", cpus.DoGoOffline: "is offline: rounds pass over it",
 	}[s]
 	switch now, on := c.OnWay(); {
 	case now == way && on == at && c.Phase == was.Phase:

@@ -51,7 +51,7 @@ func (w *world) SetOps(ops uint64, o cpus.Outcome) { w.ops = w.m.table.Set(w.ops
 
 // Share implements poke.Ground.
 func (w *world) Share(a poke.Access) bool {
-	if a.Takes(poke.HotplugLock) && w.comesUp() {
+	if a.Takes(poke.HotplugLock) && w.hotplugs() {
 		return false
 	}
 	yes, broken := w.m.rules.Share(&w.Commons, a, w.actor, w.m.homes[w.actor])

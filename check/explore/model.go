@@ -134,6 +134,10 @@ func (m *Model) checkSizes() error {
 			cpus.OnUp,
 		)
 	}
+	if m.Code.Path.GoesDown && m.Preempt {
+		return fmt.Errorf("preempted tasks beside CPUs that go offline (section %q of the path): no rule says where the tasks go",
+			cpus.OnDown)
+	}
 	switch n := len(m.Code.Sites); {
 	case n < 1 || n > MaxSites:
 		return fmt.Errorf("%d sites: every interleaving can be explored of 1 to %d", n, MaxSites)

@@ -96,7 +96,11 @@ func goWays(t *rapid.T, m *Model) {
 		}},
 		{cpus.OnExit, []cpus.PathStep{cpus.DoLeave, cpus.DoLoadUserCR3}},
 		{cpus.OnUp, []cpus.PathStep{cpus.DoCallEarly, cpus.DoComeOnline, cpus.DoSync}},
+		{cpus.OnDown, []cpus.PathStep{cpus.DoGoOffline, cpus.DoCallEarly}},
 	} {
+		if way.in == cpus.OnDown && (!m.Code.Path.ComesUp || m.Preempt) {
+			continue
+		}
 		if !rapid.Bool().Draw(t, way.in.String()) {
 			continue
 		}

@@ -307,24 +307,25 @@ func (w *world) own(cpu int) *cpus.CPU {
 	return &w.cpu[cpu]
 }
 
-// comesUp tells whether some CPU is on its way to be online: who brings it up has the
-// lock of hotplug.
-func (w *world) comesUp() bool {
+// hotplugs tells whether some CPU is on its way to be online, or offline: who brings it there has
+// the lock of hotplug.
+func (w *world) hotplugs() bool {
 	for i := range w.m.Roles {
-		if way, _ := w.own(i).OnWay(); way == cpus.OnUp {
+		if way, _ := w.own(i).OnWay(); way == cpus.OnUp || way == cpus.OnDown {
 			return true
 		}
 	}
 	return false
 }
 
-// BringUp implements cpus.Shared; so do the other two: where CPUs are on their way says
+// BringUp implements cpus.Shared; so do the other three: where CPUs are on their way says
 // it all.
 func (w *world) BringUp(int) bool {
-	return w.Held[poke.HotplugLock] == 0 && !w.comesUp()
+	return w.Held[poke.HotplugLock] == 0 && !w.hotplugs()
 }
-func (w *world) ComeOnline(int) {}
-func (w *world) CameUp(int)     {}
+func (w *world) ComeOnline(int)        {}
+func (w *world) TakeDown(cpu int) bool { return !w.Pending(cpu, false) && w.BringUp(cpu) }
+func (w *world) EndHotplug(int)        {}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {

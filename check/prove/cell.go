@@ -261,20 +261,23 @@ func (c *cell) EnterKernel(int) cpus.Space {
 // LeaveKernel is the other half.
 func (c *cell) LeaveKernel(int) { c.write(space, number(cpus.InUser)) }
 
-// BringUp implements cpus.Shared; so do the other two: what CPUs do says who has the lock.
+// BringUp implements cpus.Shared; so do the other three: what CPUs do says who has the lock.
 func (c *cell) BringUp(int) bool {
 	if c.m.program.items[c.m.places.list[c.read(place)].item].hotplug {
 		return false
 	}
-	c.needs(every, test{does, others(c.m.comingUp())})
+	c.needs(every, test{does, others(c.m.hotplugging())})
 	return true
 }
+
+// TakeDown is false where the CPU is asked for something.
+func (c *cell) TakeDown(cpu int) bool { return c.read(asked) == askedNothing && c.BringUp(cpu) }
 
 // ComeOnline does nothing: only the CPU's own state changes, and the step changes that.
 func (c *cell) ComeOnline(int) {}
 
-// CameUp gives the lock back.
-func (c *cell) CameUp(int) {}
+// EndHotplug gives the lock back.
+func (c *cell) EndHotplug(int) {}
 
 // Arrive and Resumed implement cpus.Shared.
 func (c *cell) Arrive(int) { c.write(stand, stands) }

@@ -112,9 +112,9 @@ func (m *machine) holding() values {
 	return m.cpus.where(func(c *cpus.CPU) bool { return m.code.Path.Holds(c.Phase) })
 }
 
-// comingUp are the steps of a CPU that is brought up, by a task that holds the lock of hotplug.
-func (m *machine) comingUp() values {
-	return m.cpus.where(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })
+// hotplugging are the steps of a CPU that is brought up or taken down, by a task that holds the lock of hotplug.
+func (m *machine) hotplugging() values {
+	return m.cpus.where(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp || way == cpus.OnDown })
 }
 
 // A non-maskable interrupt is one CPU more to the views. It begins as a copy of the CPU that it has

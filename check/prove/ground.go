@@ -97,7 +97,7 @@ func (c *cell) SetOps(ops uint64, o cpus.Outcome) {
 // anything else.
 func (c *cell) Share(a poke.Access) bool {
 	if a.Takes(poke.HotplugLock) {
-		c.needs(every, test{does, others(c.m.comingUp())})
+		c.needs(every, test{does, others(c.m.hotplugging())})
 	}
 	return a.Op == poke.Lock
 }

@@ -51,9 +51,12 @@ online:
 `
 )
 
+const offline = "offline:\n    go offline\n"
+
 // TestCPUsThatComeOnline: a CPU that calls a site before rounds reach it is let in at the wrong
 // time, unless the update has the lock of hotplug; one that has fetched ahead before they do
-// executes what was there, unless it fetches afresh. The explorer says the same.
+// executes what was there, unless it fetches afresh. One that goes offline does no harm, unless it calls a site when
+// rounds pass over it. The explorer says the same.
 func TestCPUsThatComeOnline(t *testing.T) {
 	without := func(text string, lines ...string) string {
 		for _, line := range lines {
@@ -75,6 +78,12 @@ func TestCPUsThatComeOnline(t *testing.T) {
 			"    call a site\n    come online\n", "    come online\n    sync\n    call a site\n", 1), ""},
 		{"fetches afresh", "riscv64", wordUp, ""},
 		{"keeps what it has fetched", "riscv64", without(wordUp, "    sync\n"), cpus.StaleAfterCompletion},
+		{"goes, too", "riscv64", wordUp + offline, ""},
+		{"goes under the lock", "x86_64", trapsUp + offline + "    call a site\n", ""},
+		{"goes without a call", "x86_64", strings.Replace(without(trapsUp, lock, unlock), "    call a site\n    come online\n",
+			"    come online\n    sync\n", 1) + offline, ""},
+		{"calls when it is gone", "x86_64", strings.Replace(without(trapsUp, lock, unlock), "    call a site\n    come online\n",
+			"    come online\n    sync\n", 1) + offline + "    call a site\n", cpus.TornFetch},
 	} {
 		protocol, err := poke.ParseProtocol("up.plan", []byte(c.text))
 		if err != nil {

@@ -68,7 +68,7 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 		return
 	}
 	counts["proved"]++
-	for section, what := range map[string]string{"online:": "CPUs come online", "nmi:": "NMIs come"} {
+	for section, what := range map[string]string{"online:": "CPUs come online", offline: "CPUs go offline", "nmi:": "NMIs come"} {
 		if strings.Contains(text, section) {
 			counts["proved, and "+what]++
 		}
@@ -170,6 +170,7 @@ var (
 		"online:\n    come online\n    sync\n",
 		"online:\n    come online\n",
 	}
+	goes = []string{offline, offline + "    call a site\n"}
 )
 
 // randomPlan draws a plan file: the steps of a protocol that may work, edited, cut into
@@ -203,6 +204,9 @@ func randomPlan(rt *rapid.T, buffered bool) string {
 	switch rapid.IntRange(0, 7).Draw(rt, "comes up") {
 	case 0, 1:
 		up, locks = rapid.SampledFrom(online).Draw(rt, "online"), rapid.Bool().Draw(rt, "locks")
+		if rapid.Bool().Draw(rt, "goes") {
+			up += rapid.SampledFrom(goes).Draw(rt, "offline")
+		}
 	case 2, 3:
 		up = rapid.SampledFrom(nmis).Draw(rt, "nmi")
 	}

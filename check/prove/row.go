@@ -210,6 +210,9 @@ func (r *Row) Assumes() string {
 	if r.Model.Code.Path.ComesUp {
 		online = "CPUs come online at any time, and stay"
 	}
+	if r.Model.Code.Path.GoesDown {
+		online = "CPUs go offline and come online at any time"
+	}
 	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are not preempted inside of a call; ", r.Fetch, online)
 	if at := r.Model.Code.Sites[0]; r.Question.Offset != 0 || r.Model.FinerElsewhere() {
 		line += fmt.Sprintf("sites at %d mod 8; ", at%8)

@@ -73,7 +73,7 @@ func Fits(roles []cpus.Role, allowed int) error {
 func Expressible(path cpus.Path) error {
 	want := map[cpus.Section][]cpus.Variant{
 		cpus.AtSite: {cpus.SiteCalls}, cpus.InHandler: {cpus.HandlerActs}, cpus.OnMiss: {cpus.MissForgives, cpus.MissFatal},
-		cpus.OnEntry: nil, cpus.OnExit: nil, cpus.OnNMI: nil, cpus.OnUp: nil,
+		cpus.OnEntry: nil, cpus.OnExit: nil, cpus.OnNMI: nil, cpus.OnUp: nil, cpus.OnDown: nil,
 	}
 	for section, variants := range want {
 		has := path.Program(section)

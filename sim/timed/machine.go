@@ -186,7 +186,7 @@ func expressible(c *cpus.Code) error {
 	entry := c.Path.Program(cpus.OnEntry)
 	usual := c.Path.With(cpus.EntryCatchesUp)
 	caught := usual.Program(cpus.OnEntry)
-	for _, way := range []cpus.Section{cpus.OnExit, cpus.OnNMI, cpus.OnUp} {
+	for _, way := range []cpus.Section{cpus.OnExit, cpus.OnNMI, cpus.OnUp, cpus.OnDown} {
 		if p := c.Path.Program(way); p != (cpus.Program{}) {
 			return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\" (the live engine and check take it)", way, p)
 		}

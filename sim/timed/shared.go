@@ -110,9 +110,20 @@ func (m *Machine) BringUp(int) bool {
 	return true
 }
 
-// ComeOnline and CameUp implement cpus.Shared.
+// ComeOnline, TakeDown and EndHotplug implement cpus.Shared.
 func (m *Machine) ComeOnline(cpu int) { m.cpus[cpu].online = true }
-func (m *Machine) CameUp(int)         { m.bringing = false }
+
+// TakeDown takes a CPU out that nobody asks anything.
+func (m *Machine) TakeDown(cpu int) bool {
+	if m.Pending(cpu, false) || !m.BringUp(cpu) {
+		return false
+	}
+	m.cpus[cpu].online = false
+	return true
+}
+
+// EndHotplug is the end of BringUp and of TakeDown.
+func (m *Machine) EndHotplug(int) { m.bringing = false }
 
 // Arrive implements cpus.Shared.
 func (m *Machine) Arrive(cpu int) {
