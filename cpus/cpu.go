@@ -128,6 +128,9 @@ func (c *CPU) Preemptible() bool {
 	return (c.BetweenCalls() || c.Phase == Down) && c.Masked == 0 && !c.stop && !c.quiet
 }
 
+// Houses tells whether a patcher may take the CPU over now.
+func (c *CPU) Houses() bool { return c.Preemptible() && c.Phase != Down }
+
 // phaseWords are the phases for people: where the CPU is, and its next step.
 var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},

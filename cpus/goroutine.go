@@ -275,6 +275,10 @@ func (m *Machine) Occupy(ctx context.Context, cpu int) (*Lease, error) {
 		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
 	}
 	l := r.hold()
+	if !r.cpu.Houses() { // it has gone meanwhile
+		l.Release()
+		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
+	}
 	r.cpu.Repoll()
 	return l, nil
 }

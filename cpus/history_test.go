@@ -60,7 +60,7 @@ func TestHistoryOfOfflineCPUs(t *testing.T) {
 				t.Errorf("CPU 1 begins to come up, and of the text from then and 2 stores there are %v", window)
 			}
 			f.EndHotplug(1)
-			l.Step(1, enters{})
+			l.Step(1, enters{ChooseEnter})
 			store()
 			store()
 			c := l.CPU(1)

@@ -88,7 +88,7 @@ type updater struct {
 func newUpdater(j *Job, on machine, s *sites, t *tracing) updater {
 	return updater{
 		job: j, on: on, sites: s, ops: j.ops(s.code.Entry), tracing: t, counts: cpus.NewCounts(len(j.Roles)),
-		audit: audit{on, s.code.Len, j.shape.Literals()},
+		audit: audit{on, s.code.Len, j.shape.Literals(), s.code.Path.GoesDown},
 	}
 }
 
@@ -176,6 +176,7 @@ type audit struct {
 	machine  audited
 	len      int // patchable bytes of a site
 	literals bool
+	goes     bool // CPUs go offline
 }
 
 // checkSites holds every site against what the update was to leave there.
@@ -200,8 +201,8 @@ func (a audit) checkSites(patches []poke.Patch) {
 
 // checkRounds holds the ledger against the plan and against itself: interrupts
 // taken are targets sent, rounds sent are rounds planned, and every CPU takes or
-// sends each round. Only isolated CPUs may miss some, and only lazy ones: those that
-// find them in user space, in a number that is not known beforehand.
+// sends each round. Isolated CPUs may miss lazy ones, those that find them in user space, in
+// a number that is not known beforehand; busy ones may miss any where CPUs go offline.
 func (a audit) checkRounds(j *Job, row *RunRow) {
 	c := row.Counts
 	a.checkConserved(c)
@@ -213,10 +214,12 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 		}
 		for cpu, role := range j.Roles {
 			least := rounds
-			switch role {
-			case cpus.Isolated:
+			switch {
+			case role == cpus.Isolated:
 				least -= lazy[k]
-			case cpus.Offline:
+			case role == cpus.Busy && a.goes:
+				least = 0
+			case role == cpus.Offline:
 				continue
 			}
 			taken, sent := c.Taken[cpu][k], c.Rounds[cpu][k]
@@ -226,7 +229,7 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 			}
 		}
 	}
-	if row.Lazy > 0 { // the plan's is the least that there can be
+	if row.Lazy > 0 || a.goes { // the plan's is the least that there can be
 		row.IPIs = 0
 		for k := range cpus.NumCauses {
 			row.IPIs += int(c.TotalTaken(cpus.Cause(k)))

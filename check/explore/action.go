@@ -79,7 +79,7 @@ func (w *world) enabledPatcher(list []action, i int) []action {
 	case waiting:
 		c := &w.cpu[home]
 		inCall := w.m.Preempt && c.CanPark() && !w.parked[home].There()
-		if c.Preemptible() || inCall {
+		if c.Houses() || inCall {
 			list = append(list, action{kind: begin, who: uint8(i)})
 		}
 	case sitting:

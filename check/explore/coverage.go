@@ -133,7 +133,7 @@ func (m *Model) comesUp() bool {
 }
 
 // eachWay calls f with every step of the ways that CPUs of this model may go, but not
-// with steps of early calls.
+// with steps of early calls, and not with the one by which a CPU begins its way down.
 func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 	user := slices.Contains(m.Roles, cpus.Isolated)
 	here := [cpus.NumSections]bool{
@@ -141,7 +141,7 @@ func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 	}
 	for way := range cpus.Section(cpus.NumSections) {
 		for at, s := range m.Code.Path.WaySteps(way) {
-			if here[way] && s != cpus.DoCallEarly {
+			if here[way] && s != cpus.DoCallEarly && s != cpus.DoGoOffline {
 				f(way, at, fmt.Sprintf("%s: %s", way, s))
 			}
 		}

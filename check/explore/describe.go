@@ -232,6 +232,12 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 	case cpus.Guarded:
 		return w.didGuard(c, "loads", site)
 	case cpus.Boundary, cpus.Again, cpus.Inside:
+		if c.Offline(w.m.Code) && !was.Offline(w.m.Code) {
+			return "goes offline: rounds pass over it"
+		}
+		if c.Phase == cpus.Down {
+			return "is dead"
+		}
 		if w.m.Code.Path.Guards && was.Phase == cpus.Boundary {
 			return w.didGuard(c, "comes to", site)
 		}
@@ -276,7 +282,7 @@ func (w *world) didCross(was, c *cpus.CPU) string {
 		cpus.DoAwaitResume: "may go on", cpus.DoLeave: "says that it is in user space",
 		cpus.DoLeaveAgain: "says that it is in user space, as before", cpus.DoLookAtCR3: "looks which page tables are loaded",
 		cpus.DoLoadKernelCR3: "loads the kernel's page tables", cpus.DoLoadUserCR3: "loads user space's page tables",
-		cpus.DoComeOnline: "is online: rounds reach it", cpus.DoGoOffline: "is offline: rounds pass over it",
+		cpus.DoComeOnline: "is online: rounds reach it",
 	}[s]
 	switch now, on := c.OnWay(); {
 	case now == way && on == at && c.Phase == was.Phase:

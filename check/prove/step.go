@@ -112,7 +112,7 @@ func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, 
 // sit takes a CPU over that stands between two calls.
 func (m *machine) sit(b branch, goOn func(branch, number, ...update) branch) []branch {
 	idle := m.cpus.where(func(c *cpus.CPU) bool {
-		return c.Preemptible() && c.Role.RunsPatcher() && c.Phase != cpus.Down
+		return c.Houses() && c.Role.RunsPatcher()
 	})
 	b.onCPU = true
 	b = goOn(b, m.places.index(spot{item: 1}), update{attr: home, to: 1})
