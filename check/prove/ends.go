@@ -18,7 +18,7 @@ import (
 // Then some way leads on from every state of every machine: its CPUs go theirs, one after the other.
 // Loops end because there are finitely many sites, and each turn takes one. It says that a way on
 // exists, as `check --liveness` does, and not that it is taken: CPUs whose steps are fair take it.
-// CPUs that come online, and NMIs, are taken to be finitely many.
+// CPUs come online, go offline and take NMIs finitely often.
 
 // stuck is the first wait for which that is not so: the step, and the CPU's state there; "" for none.
 func (c *closure) stuck() string {
@@ -148,7 +148,8 @@ func (c *closure) leads(i int) (l leads) {
 		default:
 			l.free = append(l.free, behind)
 		}
-		if is.Phase != cpus.Down {
+		now := &c.cpus.list[c.views[behind][does]]
+		if is.Phase != cpus.Down && (is.Offline(c.code) || !now.Offline(c.code)) {
 			l.returns = append(l.returns, behind)
 		}
 	}

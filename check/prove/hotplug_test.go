@@ -105,6 +105,15 @@ func TestCPUsThatComeOnline(t *testing.T) {
 		if err != nil || (r.Violation == nil) != (c.found == "") || r.Violation != nil && r.Violation.Property != c.found {
 			t.Errorf("%s: the explorer finds %v, %v; want %q", c.name, r.Violation, err, c.found)
 		}
+		if s.Sites = 1; c.found == "" {
+			if m, err = s.Model(); err != nil {
+				t.Fatal(err)
+			}
+			r, err = explore.Explore(context.Background(), m, explore.Options{Reduce: all, Workers: 1, Liveness: true})
+			if err != nil || r.Violation != nil || p.Stuck != "" {
+				t.Errorf("%s: updates end %q, the explorer finds %v, %v", c.name, p.Stuck, r.Violation, err)
+			}
+		}
 		if p.Closed() && *long {
 			if n, open, err := p.Certify(t.Context(), solver(t, "z3")); err != nil || len(open) > 0 {
 				t.Errorf("%s: %d obligations, open %v, error %v", c.name, n, open, err)
