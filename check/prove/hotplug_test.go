@@ -4,6 +4,7 @@ package prove
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,10 @@ func TestCPUsThatComeOnline(t *testing.T) {
 			if err != nil || r.Violation != nil || p.Stuck != "" {
 				t.Errorf("%s: updates end %q, the explorer finds %v, %v", c.name, p.Stuck, r.Violation, err)
 			}
+		}
+		if once, again := p.Obligations(false), p.Obligations(false); p.Closed() && !slices.EqualFunc(once, again,
+			func(a, b Obligation) bool { return a.script(true) == b.script(true) }) {
+			t.Errorf("%s: the obligations are others when they are written again: states have got numbers meanwhile", c.name)
 		}
 		if p.Closed() && *long {
 			if n, open, err := p.Certify(t.Context(), solver(t, "z3")); err != nil || len(open) > 0 {

@@ -44,14 +44,18 @@ type named struct {
 // may read any value.
 func (c *closure) allSteps() (steps, broken []named) {
 	var all []branch
-	for _, d := range c.has(does).list(len(c.cpus.list)) {
-		all = append(all, c.stepsOfCPU(d, nil)...)
+	for known := -1; known != len(c.cpus.list); { // steps say of every CPU in which states it is: of all that have a number
+		known, all = len(c.cpus.list), nil
+		for _, d := range c.has(does).list(known) {
+			all = append(all, c.stepsOfCPU(d, nil)...)
+		}
+		for _, p := range c.has(place).list(len(c.places.list)) {
+			all = append(all, c.stepsOfPatcher(p, nil)...)
+		}
+		all = append(all, c.drains(nil)...)
+		all = append(all, c.outOfReach(all)...)
+		c.lookAround()
 	}
-	for _, p := range c.has(place).list(len(c.places.list)) {
-		all = append(all, c.stepsOfPatcher(p, nil)...)
-	}
-	all = append(all, c.drains(nil)...)
-	all = append(all, c.outOfReach(all)...)
 	for _, p := range everyProperty {
 		broken = append(broken, named{name: string(p)})
 	}

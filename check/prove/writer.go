@@ -37,13 +37,18 @@ func (c *closure) elsewhereCubes(inv []cube) (out []cube) {
 	return joined(out)
 }
 
+// lookAround numbers what all states of CPUs look like from elsewhere and without their promise.
+func (m *machine) lookAround() {
+	for d := 0; d < len(m.cpus.list); d++ {
+		m.elsewhere(number(d))
+		m.older(number(d))
+	}
+}
+
 // newWriter declares the state and defines the invariant.
 func newWriter(c *closure, f form, inv []cube) *writer {
 	w := &writer{closure: c, form: f}
-	for d := 0; d < len(c.cpus.list); d++ { // the sort has what these lead to, too
-		c.elsewhere(number(d))
-		c.older(number(d))
-	}
+	c.lookAround()
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("(set-logic ALL)\n(declare-sort Cpu 0)\n(declare-sort Site 0)")
