@@ -79,7 +79,9 @@ func (p *Path) compile() error {
 		}
 	}
 	compilers := [NumSections]func([]PathStep) *PathError{
-		p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry, compileExit, compileNMI, compileUp, compileDown,
+		p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry,
+		needs(DoLeave, "a CPU that never says so is never left out"), compileNMI,
+		needs(DoComeOnline, "no round would ever reach the CPU"), compileDown,
 	}
 	for i, compile := range compilers {
 		if err := compile(p.programs[i].Steps()); err != nil {

@@ -202,15 +202,14 @@ func (p *Path) compileEntry(steps []PathStep) *PathError {
 	return wrong(len(steps)-1, "want %q or %q behind it", DoEnter, DoCatchUp)
 }
 
-// compileExit takes "leave", and the page tables before it or behind it.
-func compileExit(steps []PathStep) *PathError {
-	if err := once(steps, false); err != nil || len(steps) == 0 {
-		return err
+// needs takes steps in any order, each once, among them one; why says what a section without it is worth.
+func needs(one PathStep, why string) func(steps []PathStep) *PathError {
+	return func(steps []PathStep) *PathError {
+		if err := once(steps, false); err != nil || len(steps) == 0 || slices.Contains(steps, one) {
+			return err
+		}
+		return wrong(len(steps)-1, "want %q: %s", one, why)
 	}
-	if !slices.Contains(steps, DoLeave) {
-		return wrong(len(steps)-1, "want %q: a CPU that never says so is never left out", DoLeave)
-	}
-	return nil
 }
 
 // compileNMI takes one call, "look at cr3" first or not at all, and the others in any
@@ -228,21 +227,7 @@ func compileNMI(steps []PathStep) *PathError {
 			return wrong(i, "%s: no %q before it", s, DoEnter)
 		}
 	}
-	if !slices.Contains(steps, DoCallEarly) {
-		return wrong(len(steps)-1, "want %q: an interrupt that calls nothing makes no difference", DoCallEarly)
-	}
-	return nil
-}
-
-// compileUp takes "come online", and the others before it or behind it.
-func compileUp(steps []PathStep) *PathError {
-	if err := once(steps, false); err != nil || len(steps) == 0 {
-		return err
-	}
-	if !slices.Contains(steps, DoComeOnline) {
-		return wrong(len(steps)-1, "want %q: no round would ever reach the CPU", DoComeOnline)
-	}
-	return nil
+	return needs(DoCallEarly, "an interrupt that calls nothing makes no difference")(steps)
 }
 
 // compileDown takes "go offline", and a call behind it.
