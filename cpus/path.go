@@ -253,27 +253,31 @@ func (p Path) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// ParsePath reads what String writes.
-func ParsePath(text string) (Path, error) {
+// MarshalBinary is the path's text, for a pipe.
+func (p Path) MarshalBinary() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalBinary reads what String writes.
+func (p *Path) UnmarshalBinary(text []byte) (err error) {
 	var sections [NumSections][]PathStep
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(string(text), "\n") {
 		name, steps, _ := strings.Cut(line, ":")
 		in := slices.Index(sectionNames[:], name)
 		switch {
 		case in < 0:
-			return Path{}, fmt.Errorf("line %d: section %q: %w", i+1, name, spelling.NotOneOf(name, sectionNames[:]))
+			return fmt.Errorf("line %d: section %q: %w", i+1, name, spelling.NotOneOf(name, sectionNames[:]))
 		case sections[in] != nil:
-			return Path{}, fmt.Errorf("line %d: section %q a second time", i+1, name)
+			return fmt.Errorf("line %d: section %q a second time", i+1, name)
 		}
 		for step := range strings.SplitSeq(steps, ";") {
 			s, err := ParsePathStep(Section(in), strings.TrimSpace(step))
 			if err != nil {
-				return Path{}, fmt.Errorf("line %d: %w", i+1, err)
+				return fmt.Errorf("line %d: %w", i+1, err)
 			}
 			sections[in] = append(sections[in], s)
 		}
 	}
-	return NewPath(sections)
+	*p, err = NewPath(sections)
+	return err
 }
 
 // Variant is one of the ways in which kernels differ in one section of a path: the steps there.

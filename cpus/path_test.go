@@ -85,7 +85,8 @@ func again(t *testing.T, steps [NumSections][]PathStep) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ParsePath(p.String()); err != nil || got != p {
+	var got Path
+	if err := got.UnmarshalBinary([]byte(p.String())); err != nil || got != p {
 		t.Fatalf("%s\nread again: %v\n%s", p, err, got)
 	}
 }
@@ -123,7 +124,8 @@ func TestPathTexts(t *testing.T) {
 	}
 	for _, v := range allVariants() {
 		p := Path{}.With(SiteCalls).With(HandlerActs).With(MissForgives).With(v)
-		if got, err := ParsePath(p.String()); err != nil || got != p {
+		var got Path
+		if err := got.UnmarshalBinary([]byte(p.String())); err != nil || got != p {
 			t.Errorf("%v: %v\n%s", v, err, p)
 		}
 	}
@@ -201,7 +203,7 @@ func TestPathsRefused(t *testing.T) {
 		"miss: fatal\nhandler: ; act":      `handler ""`,
 		"entry: mask interrupts; catch up": "mask interrupts",
 	} {
-		if _, err := ParsePath(text); err == nil || !strings.Contains(err.Error(), want) {
+		if err := new(Path).UnmarshalBinary([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -85,7 +85,8 @@ func holdsPath(t *testing.T, p *Protocol, s Shape) {
 		t.Errorf("the plan compiles, and its path does not: %v", err)
 		return
 	}
-	if again, err := cpus.ParsePath(path.String()); err != nil || again != path {
+	var again cpus.Path
+	if err := again.UnmarshalBinary([]byte(path.String())); err != nil || again != path {
 		t.Errorf("path\n%s\nread again: %v\n%s", path, err, again)
 	}
 }

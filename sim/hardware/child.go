@@ -27,7 +27,6 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
-	"github.com/textpoke/textpoke/records"
 )
 
 // Child is a Machine in a process of its own, for plans that may do anything at all. Its
@@ -50,19 +49,10 @@ const childOf = "TEXTPOKE_HARDWARE_CHILD_OF"
 
 // The messages to a child: its machine, its work, and then another machine or none.
 type (
+	// hello is a machine without what no pipe carries: its functions, and the instruction set, which is this machine's.
 	hello struct {
-		Sites      []records.Addr
-		Entry      records.Addr
-		Len        int
-		Layout     isa.Layout
-		Path       string
-		Initial    []isa.Text
-		Roles      []cpus.Role
-		Slots      int
-		Filling    poke.Filling
-		Seed       uint64
-		Borderless bool
-		Even       bool
+		Config
+		Texts []isa.Text // at first, by site
 	}
 	request struct {
 		Machine *hello // in place of the one before
@@ -105,11 +95,12 @@ func (c *Child) Renew(cfg Config) error {
 		return ErrDead
 	}
 	c.cfg, c.last = cfg, map[int32]isa.Text{}
-	code := cfg.Code
-	h := &hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
-		cfg.Seed, cfg.Borderless, cfg.Even}
+	code := *cfg.Code
+	code.Arch = nil
+	h := &hello{Config: cfg}
+	h.Code = &code
 	for i := range code.Sites {
-		h.Initial = append(h.Initial, cfg.Initial(i))
+		h.Texts = append(h.Texts, cfg.Initial(i))
 	}
 	if err := c.send.Encode(request{Machine: h}); err != nil {
 		return c.died(err)
@@ -348,18 +339,13 @@ func (h *hello) machine(before *Machine, files [2]*os.File) (m *Machine, r reply
 	if before != nil {
 		_ = before.Close()
 	}
-	path, err := cpus.ParsePath(h.Path)
-	for _, f := range files {
-		err = cmp.Or(err, f.Truncate(0)) // nothing of the one before is left
-	}
+	cfg := h.Config
+	cfg.Code.Arch, cfg.Code.Traits = live.Arch, live.Arch.Traits()
+	cfg.Initial = func(site int) isa.Text { return h.Texts[site] }
+	cfg.Broken, cfg.blocks, cfg.text = true, files[0], files[1]
+	err := cmp.Or(files[0].Truncate(0), files[1].Truncate(0)) // nothing of the one before is left
 	if err == nil {
-		code := &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Layout: h.Layout, Sites: h.Sites, Entry: h.Entry,
-			Len: h.Len, Path: path}
-		m, err = New(Config{
-			Code: code, Initial: func(site int) isa.Text { return h.Initial[site] }, Roles: h.Roles, Slots: h.Slots,
-			Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless, Even: h.Even,
-			blocks: files[0], text: files[1],
-		})
+		m, err = New(cfg)
 	}
 	if err != nil {
 		return nil, reply{Err: err.Error()}
