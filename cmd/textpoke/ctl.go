@@ -116,8 +116,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			case only:
 				s.match = etag
 				path := "/v1/clients/" + url.PathEscape(req.Client) + "/ops/" + url.PathEscape(req.Ops)
-				err = s.ask(ctx, http.MethodPut, path, api.Wish{Key: req.Key, Filter: req.Filter, Records: req.Records,
-					Lease: req.Lease, Wait: req.Wait, Hold: req.Hold}, &u)
+				err = s.ask(ctx, http.MethodPut, path, req.Wish, &u)
 			default:
 				err = s.ask(ctx, http.MethodPost, "/v1/updates", req, &u)
 			}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -178,4 +179,17 @@ func (s *server) ask(ctx context.Context, method, path string, body, into any) e
 		return fmt.Errorf("%s: answer to %s %s: %w", s.name, method, path, err)
 	}
 	return nil
+}
+
+// lines hands the lines of an answer over as they come.
+func lines(resp *http.Response, take func(line []byte) error) error {
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if err := take(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,14 +78,8 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 				if f.format == results.FormatCSV {
 					return errors.New("--format csv: events are of several kinds: want table or json")
 				}
-				q := url.Values{"after": {strconv.FormatInt(after, 10)}}
-				if client != "" {
-					q.Set("client", client)
-				}
-				if renew {
-					q.Set("renew", "true")
-				}
-				return f.events(ctx, s, q, kinds)
+				return f.events(ctx, s, url.Values{"after": {strconv.FormatInt(after, 10)}, "client": {client},
+					"renew": {strconv.FormatBool(renew)}}, kinds)
 			}
 			u, err := s.update(ctx, http.MethodGet, args[0])
 			if err != nil {
@@ -109,25 +102,17 @@ func (f *ctlFlags) events(ctx context.Context, s *server, q url.Values, kinds []
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
 	kind := ""
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), ": ")
-		switch field {
-		case "event":
+	return lines(resp, func(line []byte) error {
+		field, value, _ := strings.Cut(string(line), ": ")
+		switch {
+		case field == "event":
 			kind = value
-		case "data":
-			if len(kinds) > 0 && !slices.Contains(kinds, kind) {
-				continue
-			}
-			if err := f.event(kind, value); err != nil {
-				return err
-			}
+		case field == "data" && (len(kinds) == 0 || slices.Contains(kinds, kind)):
+			return f.event(kind, value)
 		}
-	}
-	return lines.Err()
+		return nil
+	})
 }
 
 // event prints one.

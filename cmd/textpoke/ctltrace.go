@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -204,30 +204,25 @@ func (t *traceFlags) follow(ctx context.Context, s *server, tell func(text []byt
 		during, cancel = context.WithTimeout(ctx, t.length)
 		defer cancel()
 	}
-	q := url.Values{"client": {t.client}, "ops": {t.ops}}
-	if t.renew {
-		q.Set("renew", "true")
-	}
+	q := url.Values{"client": {t.client}, "ops": {t.ops}, "renew": {strconv.FormatBool(t.renew)}}
 	resp, err := s.send(during, http.MethodGet, "/v1/trace?"+q.Encode(), nil)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	var failed error
+	err = lines(resp, func(line []byte) error {
 		var l api.TraceLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && during.Err() != nil {
-			break // in the middle of a line
+		if err := json.Unmarshal(line, &l); err != nil && during.Err() != nil {
+			return during.Err() // in the middle of a line
 		} else if err != nil {
-			return fmt.Errorf("%s: a line of the trace: %w", s.name, err)
+			failed = fmt.Errorf("%s: a line of the trace: %w", s.name, err)
+		} else {
+			failed = tell(line, &l)
 		}
-		if err := tell(lines.Bytes(), &l); err != nil {
-			return err
-		}
-	}
-	if during.Err() != nil && ctx.Err() == nil { // the time is over
+		return failed
+	})
+	if failed == nil && during.Err() != nil && ctx.Err() == nil { // the time is over
 		return nil
 	}
-	return lines.Err()
+	return err
 }

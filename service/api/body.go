@@ -78,9 +78,8 @@ func fieldOf(p jsontext.Pointer) string { return strings.Join(slices.Collect(p.T
 
 // unknownField says which field was probably meant.
 func unknownField(field string, v any) error {
-	t := reflect.TypeOf(v).Elem()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); strings.EqualFold(name, field) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && strings.EqualFold(name, field) {
 			return badField(field, "there is no such field: want %q", name)
 		}
 	}

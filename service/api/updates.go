@@ -197,16 +197,6 @@ type Ops struct {
 	Records []Record `json:"records"`
 }
 
-// Wish is all that a client is to want with one ops.
-type Wish struct {
-	Key     string   `json:"key,omitempty"`
-	Filter  []string `json:"filter,omitempty"`
-	Records []string `json:"records,omitempty"`
-	Lease   int64    `json:"lease,omitempty"`
-	Wait    bool     `json:"wait,omitempty"`
-	Hold    bool     `json:"hold,omitempty"`
-}
-
 // match is the tag that If-Match names; "" where it says nothing.
 func match(r *http.Request) (string, error) {
 	said := r.Header.Values("If-Match")
@@ -276,8 +266,7 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 	if err := h.readBody(w, r, &q); err != nil {
 		return err
 	}
-	req := Request{Client: r.PathValue("name"), Ops: r.PathValue("ops"), Key: q.Key, Filter: q.Filter, Records: q.Records,
-		Enable: new(true), Lease: q.Lease, Wait: q.Wait, Hold: q.Hold}
+	req := Request{Wish: q, Client: r.PathValue("name"), Ops: r.PathValue("ops"), Enable: new(true)}
 	tag, err := match(r)
 	if err == nil {
 		err = req.asked(w, r)

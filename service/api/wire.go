@@ -14,18 +14,23 @@ import (
 
 // Request is what a client sends for an update.
 type Request struct {
-	// Lease is for how many seconds it is wanted unless the client renews it; 0: for ever.
-	Lease   int64    `json:"lease,omitempty"`
-	Client  string   `json:"client"`
-	Key     string   `json:"key,omitempty"`
-	Ops     string   `json:"ops,omitempty"`
-	Enable  *bool    `json:"enable"`
-	Filter  []string `json:"filter,omitempty"`
-	Records []string `json:"records,omitempty"`
+	Wish
+	Client string `json:"client"`
+	Ops    string `json:"ops,omitempty"`
+	Enable *bool  `json:"enable"`
 	// Deadline is when it expires; nil for never. The year 1, Go's zero time, is long over.
 	Deadline *time.Time `json:"deadline,omitempty"`
-	Wait     bool       `json:"wait,omitempty"`
-	Hold     bool       `json:"hold,omitempty"` // over a budget it waits; else it is refused
+}
+
+// Wish is all that a client is to want with one ops, or the part of a request that says which records, and how.
+type Wish struct {
+	// Lease is for how many seconds it is wanted unless the client renews it; 0: for ever.
+	Lease   int64    `json:"lease,omitempty"`
+	Key     string   `json:"key,omitempty"`
+	Filter  []string `json:"filter,omitempty"`
+	Records []string `json:"records,omitempty"`
+	Wait    bool     `json:"wait,omitempty"`
+	Hold    bool     `json:"hold,omitempty"` // over a budget it waits; else it is refused
 }
 
 // The service's types that go to clients unchanged.
