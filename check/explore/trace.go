@@ -3,11 +3,11 @@
 package explore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,10 +302,7 @@ func (t *Trace) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("trace %s: %w", path, err)
 	}
-	return files.Write(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(append(b, '\n'))
-		return err
-	})
+	return files.Write(path, 0o644, files.From(bytes.NewReader(append(b, '\n'))))
 }
 
 // maxTraceFile bounds what is read of a trace file, in bytes.

@@ -3,9 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -61,11 +61,7 @@ func (c *common) mutate(cmd *cobra.Command, file string, f mutateFlags) error {
 	if err != nil {
 		return err
 	}
-	err = files.Write(f.out, 0o644, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
-	if err != nil {
+	if err := files.Write(f.out, 0o644, files.From(bytes.NewReader(b))); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%#x: % x, was % x\n", change.What, change.At, change.New, change.Old)

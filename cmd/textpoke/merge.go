@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/points"
 )
@@ -147,15 +147,12 @@ func gather(out string, whole *points.Whole) error {
 	if err != nil {
 		return err
 	}
-	return dir.Write(indexName, func(w io.Writer) error {
-		_, err := io.WriteString(w, index)
-		return err
-	})
+	return dir.Write(indexName, files.From(strings.NewReader(index)))
 }
 
 // copyFiles copies the files of a directory.
 func copyFiles(from, to string) error {
-	files, err := os.ReadDir(from)
+	all, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
@@ -163,16 +160,11 @@ func copyFiles(from, to string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		err := dir.Write(f.Name(), func(w io.Writer) error {
-			r, err := os.Open(filepath.Join(from, f.Name()))
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			_, err = io.Copy(w, r)
-			return err
-		})
+	for _, f := range all {
+		r, err := os.Open(filepath.Join(from, f.Name()))
+		if err == nil {
+			err = errors.Join(dir.Write(f.Name(), files.From(r)), r.Close())
+		}
 		if err != nil {
 			return err
 		}

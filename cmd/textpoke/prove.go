@@ -5,11 +5,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,10 +168,7 @@ func writeTexts(dir string, texts map[string]string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
-		if err := files.Write(path, 0o666, func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return err
-		}); err != nil {
+		if err := files.Write(path, 0o666, files.From(strings.NewReader(text))); err != nil {
 			return err
 		}
 	}

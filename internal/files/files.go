@@ -134,3 +134,11 @@ func Write(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	}
 	return f.Commit()
 }
+
+// From fills a file with what a reader reads.
+func From(r io.Reader) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	}
+}

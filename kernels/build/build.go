@@ -189,8 +189,5 @@ func copied(from, to string) error {
 		return err
 	}
 	defer f.Close()
-	return files.Write(to, 0o644, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
-		return err
-	})
+	return files.Write(to, 0o644, files.From(f))
 }
