@@ -64,13 +64,16 @@ func (t *Table) Unpublish() {
 }
 
 // Drained tells whether the last handler has left.
-func (t *Table) Drained() bool {
+func (t *Table) Drained() bool { return !t.any(func(n int32) bool { return n != 0 }) }
+
+// any tells whether it is so of one of the counts.
+func (t *Table) any(so func(n int32) bool) bool {
 	for i := range t.refs.len() {
-		if t.refs.at(i).Load() != 0 {
-			return false
+		if so(t.refs.at(i).Load()) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // References is how many there are of a count that all CPUs share: the patcher's,
@@ -79,14 +82,7 @@ func (t *Table) References() int32 { return t.refs.at(0).Load() }
 
 // Lost tells whether more references were given back than taken: then a patcher cannot wait for
 // handlers any more.
-func (t *Table) Lost() bool {
-	for i := range t.refs.len() {
-		if t.refs.at(i).Load() < 0 {
-			return true
-		}
-	}
-	return false
-}
+func (t *Table) Lost() bool { return t.any(func(n int32) bool { return n < 0 }) }
 
 // Clear forgets the index; for when Drained.
 func (t *Table) Clear() { t.current.Store(nil) }

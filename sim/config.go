@@ -221,19 +221,15 @@ func (c *Config) asked(costs *calibration.Costs) *calibration.Costs {
 func (c *Config) Calling() float64 { return c.costs().Calls }
 
 // Online is the number of CPUs that take part from the start.
-func (c *Config) Online() (n int) {
-	for _, r := range c.Roles {
-		if r != cpus.Offline {
-			n++
-		}
-	}
-	return n
-}
+func (c *Config) Online() int { return len(c.Roles) - c.of(cpus.Offline) }
 
 // Isolated is the number of CPUs that run in user space until interrupted.
-func (c *Config) Isolated() (n int) {
+func (c *Config) Isolated() int { return c.of(cpus.Isolated) }
+
+// of is the number of CPUs of a role.
+func (c *Config) of(role cpus.Role) (n int) {
 	for _, r := range c.Roles {
-		if r == cpus.Isolated {
+		if r == role {
 			n++
 		}
 	}

@@ -99,15 +99,12 @@ func (c *Calibration) Clone() *Calibration {
 // CPUs is nearest by ratio; nil if there is none of that set.
 func Nearest(arch string, n int) *Calibration {
 	var best *Calibration
-	for _, c := range load() {
+	for _, c := range Builtins() {
 		if c.Arch == arch && (best == nil || apart(c.CPUs, n) < apart(best.CPUs, n)) {
-			best = &c
+			best = c
 		}
 	}
-	if best == nil {
-		return nil
-	}
-	return best.Clone()
+	return best
 }
 
 func apart(a, b int) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }

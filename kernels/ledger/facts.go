@@ -107,7 +107,7 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 			About: "wakeups by the scheduler, of stoppers too"},
 	}
 	if traits.FirmwareRounds {
-		k.rows = append(k.rows, Row{k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
+		k.rows = append(k.rows, Row{"", k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
 	}
 	k.Records = f.records()
 	return k, nil

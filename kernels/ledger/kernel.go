@@ -49,12 +49,13 @@ func (r Records) Rounds(batches, n int) int {
 	return batches*r.PerBatch + n*r.PerRecord + r.PerUpdate
 }
 
-// Row is one row of /proc/interrupts, or a counter of the firmware.
+// Row is one row of /proc/interrupts, or a counter of the firmware. It may be a line of rows.csv.
 type Row struct {
-	Name      string
-	Modelled  bool // ledgers say what is to be seen in it
-	SenderToo bool // a round is counted on the CPU that asks for it as well
-	About     string
+	Kernel    string `col:"kernel,key"` // of which it is one; "" where that follows from an image
+	Name      string `col:"row,key"`
+	Modelled  bool   `col:"modelled"`   // ledgers say what is to be seen in it
+	SenderToo bool   `col:"sender_too"` // a round is counted on the CPU that asks for it as well
+	About     string `col:"about"`
 }
 
 // Firmware tells whether a row is a counter of the firmware, which

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -104,15 +105,6 @@ type builtIn struct {
 	open func() *Kernel
 }
 
-// listedRow is a row of such a kernel, a line of rows.csv.
-type listedRow struct {
-	Kernel    string `col:"kernel,key"`
-	Row       string `col:"row,key"`
-	Modelled  bool   `col:"modelled"`
-	SenderToo bool   `col:"sender_too"`
-	About     string `col:"about"`
-}
-
 // builtins are those kernels.
 var builtins = sync.OnceValue(func() []builtIn {
 	all := sheet.Must[builtIn]("kernels.csv", kernelsText)
@@ -130,14 +122,9 @@ func (b *builtIn) load() *Kernel {
 	}
 	_, k.Release, _ = strings.Cut(b.Name, "-")
 	k.Table, k.ModulesTable = b.Table, b.Modules
-	var rows []Row
-	for _, r := range sheet.Must[listedRow]("rows.csv", rowsText) {
-		if r.Kernel == b.Name {
-			rows = append(rows, Row{r.Row, r.Modelled, r.SenderToo, r.About})
-		}
-	}
-	if rows != nil {
-		k.rows = rows
+	listed := slices.DeleteFunc(sheet.Must[Row]("rows.csv", rowsText), func(r Row) bool { return r.Kernel != b.Name })
+	if len(listed) > 0 {
+		k.rows = listed
 	}
 	return k
 }

@@ -78,9 +78,9 @@ func TestWrongMeasurements(t *testing.T) {
 
 // TestLists: the lists of kernels and of rows agree, and each kernel has a file of its name.
 func TestLists(t *testing.T) {
-	for _, r := range sheet.Must[listedRow]("rows.csv", rowsText) {
+	for _, r := range sheet.Must[Row]("rows.csv", rowsText) {
 		if !slices.Contains(Names(), r.Kernel) {
-			t.Errorf("row %s of %s, which no list of kernels has", r.Row, r.Kernel)
+			t.Errorf("row %s of %s, which no list of kernels has", r.Name, r.Kernel)
 		}
 	}
 	for _, b := range builtins() {

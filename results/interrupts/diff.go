@@ -89,16 +89,12 @@ func grown(before, after int64) int64 {
 
 // cpuMismatch names the first CPU that only one of the snapshots has.
 func cpuMismatch(before, after Snapshot) error {
-	for _, c := range after.CPUs {
-		if !slices.Contains(before.CPUs, c) {
-			return wrong(after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in "+before.Name+
-				": both must be of the same CPUs")
-		}
-	}
-	for _, c := range before.CPUs {
-		if !slices.Contains(after.CPUs, c) {
-			return wrong(before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in "+after.Name+
-				": both must be of the same CPUs")
+	for _, s := range [][2]Snapshot{{after, before}, {before, after}} {
+		for _, c := range s[0].CPUs {
+			if !slices.Contains(s[1].CPUs, c) {
+				return wrong(s[0].Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in "+s[1].Name+
+					": both must be of the same CPUs")
+			}
 		}
 	}
 	return wrong(after.Name, 0, "", "the CPUs stand in another order than in "+before.Name)
