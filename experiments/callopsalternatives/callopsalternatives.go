@@ -7,9 +7,10 @@ package callopsalternatives
 import (
 	"context"
 	"fmt"
+	"strings"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
@@ -107,15 +108,11 @@ func askChecker(ctx context.Context) (map[string]explore.Verdict, error) {
 		if d.Bug == "" || out[d.Asked()] != "" {
 			continue
 		}
-		bug, err := museum.Named(d.Bug)
+		q, err := check.BugQuestions([]string{d.Bug}, d.Fixed)
 		if err != nil {
 			return nil, err
 		}
-		m, err := bug.Model(d.Fixed)
-		if err != nil {
-			return nil, err
-		}
-		r, err := explore.Explore(ctx, m, explore.Options{})
+		r, err := q[0].Ask(ctx, explore.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -167,13 +164,10 @@ var designs = sheet.Must[design]("designs.csv", experiments.Text("callopsalterna
 // Asked is what the checker is asked about, as the command line puts it: a case of the museum's, as it breaks or as it is
 // done right; "" for nothing.
 func (d *design) Asked() string {
-	switch {
-	case d.Bug == "":
+	if d.Bug == "" {
 		return ""
-	case d.Fixed:
-		return "--bug " + d.Bug + " --fixed"
 	}
-	return "--bug " + d.Bug
+	return strings.Join((&check.Question{Bug: d.Bug, Fixed: d.Fixed}).Flags(), " ")
 }
 
 // users are those that the design knows.
