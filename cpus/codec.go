@@ -99,7 +99,7 @@ func (k *Codec) Pack(c *CPU) uint64 {
 	if c.polled && (c.Phase <= lastBorder || c.Phase == Stopped) {
 		w |= 1 << atFlags
 	}
-	if c.quiet {
+	if c.Quiet {
 		w |= 4<<atFlags | uint64(int(c.Quiesce)/k.CPUs)<<atQuiesce
 	}
 	if c.stop {
@@ -117,7 +117,7 @@ func (k *Codec) Pack(c *CPU) uint64 {
 // Site is the site that a packed CPU is about, where it is about one; WithSite is
 // the word of a CPU that is about another one in the same way.
 func (k *Codec) Site(w uint64) (site int, about bool) {
-	c := CPU{Phase: Phase(w & (1<<bitsPhase - 1)), Back: Phase(w >> atBack & (1<<bitsBack - 1))}
+	c := CPU{Task: Task{Phase: Phase(w & (1<<bitsPhase - 1))}, Back: Phase(w >> atBack & (1<<bitsBack - 1))}
 	ph := c.Phase
 	switch ph {
 	case Interrupted, Syncing, Answering:
@@ -216,8 +216,8 @@ func (k *Codec) Unpack(w uint64, c *CPU) {
 		c.Taken.Ticket = Ticket(int(field(atTaken, bitsSender))*k.CPUs + int(c.ID))
 	}
 	flags := field(atFlags, bitsFlags)
-	c.polled, c.hit, c.quiet, c.stop = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	if c.quiet {
+	c.polled, c.hit, c.Quiet, c.stop = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	if c.Quiet {
 		c.Quiesce = Ticket(int(field(atQuiesce, bitsSender))*k.CPUs + int(c.ID))
 	}
 	c.Masked, c.Awake = uint16(field(atMasked, bitsMasked)), uint16(field(atAwake, bitsAwake))
@@ -262,10 +262,10 @@ func (k *Codec) PackTask(t *Task) uint64 {
 	if !t.There() {
 		return 0
 	}
-	c := CPU{Phase: t.Phase, Site: t.Site, Promise: t.Promise, Text: t.Text, Off: t.Off, Ops: t.Ops}
+	c := CPU{Task: *t}
 	w := uint64(t.Phase) | uint64(t.Site)<<3
 	w |= k.packTask(t.Phase, &c) >> atPromise << (3 + bitsSite)
-	if t.Owes {
+	if t.Quiet {
 		w |= (1 | uint64(int(t.Quiesce)/k.CPUs)<<1) << (TaskBits - 1 - bitsSender)
 	}
 	return w
@@ -276,19 +276,11 @@ func (k *Codec) UnpackTask(w uint64, cpu int) (t Task) {
 	if w&7 == 0 {
 		return Task{}
 	}
-	c := CPU{Site: int32(w >> 3 & (CodecSites - 1))}
-	k.unpackTask(Phase(w&7), w>>(3+bitsSite)<<atPromise, &c)
-	t = Task{
-		Phase:   Phase(w & 7),
-		Site:    c.Site,
-		Promise: c.Promise,
-		Scratch: c.Scratch,
-		Text:    c.Text,
-		Off:     c.Off,
-		Ops:     c.Ops,
-	}
+	c := CPU{Task: Task{Site: int32(w >> 3 & (CodecSites - 1)), Phase: Phase(w & 7)}}
+	k.unpackTask(c.Phase, w>>(3+bitsSite)<<atPromise, &c)
+	t = c.Task
 	if owes := w >> (TaskBits - 1 - bitsSender); owes&1 != 0 {
-		t.Owes, t.Quiesce = true, Ticket(int(owes>>1)*k.CPUs+cpu)
+		t.Quiet, t.Quiesce = true, Ticket(int(owes>>1)*k.CPUs+cpu)
 	}
 	return t
 }
@@ -302,10 +294,10 @@ func (c *CPU) Polled() bool { return c.polled }
 
 // Owes tells whether the CPU has something to do at the next border between two
 // calls: to stand still, or to answer a grace period.
-func (c *CPU) Owes() bool { return c.stop || c.quiet }
+func (c *CPU) Owes() bool { return c.stop || c.Quiet }
 
 // Asked is the grace period that the CPU owes an answer, if any.
-func (c *CPU) Asked() (t Ticket, owes bool) { return c.Quiesce, c.quiet }
+func (c *CPU) Asked() (t Ticket, owes bool) { return c.Quiesce, c.Quiet }
 
 // Shift moves the CPU's positions down, when so many versions from first on are
 // forgotten.

@@ -11,7 +11,7 @@ func TestCodecSite(t *testing.T) {
 	k := Codec{Code: f.code, Ops: []uint64{0}, CPUs: 1}
 	k.Acts = append(k.Acts, CPU{}.Act)
 	for _, p := range []Phase{Again, Entered, Calling, Trapped, Searching, Leaving, Returning, Missed, Retrying, Doubting} {
-		w := k.Pack(&CPU{Phase: p, Site: 2})
+		w := k.Pack(&CPU{Task: Task{Phase: p, Site: 2}})
 		if site, about := k.Site(w); site != 2 || !about {
 			t.Errorf("a CPU %s site 2: site %d, about one: %v", p, site, about)
 		}
@@ -19,8 +19,9 @@ func TestCodecSite(t *testing.T) {
 			t.Errorf("a CPU %s site 1: site %d", p, site)
 		}
 	}
-	for _, c := range []CPU{{Phase: Boundary}, {Phase: Asleep}, {Phase: Interrupted, Back: Boundary},
-		{Phase: Interrupted, Back: Stopped}, {Phase: Stopped}, {Phase: Arriving}, {Phase: Resuming}} {
+	for _, phases := range [][2]Phase{{Boundary}, {Asleep}, {Interrupted, Boundary}, {Interrupted, Stopped}, {Stopped}, {Arriving},
+		{Resuming}} {
+		c := CPU{Task: Task{Phase: phases[0]}, Back: phases[1]}
 		if site, about := k.Site(k.Pack(&c)); about {
 			t.Errorf("a CPU %s (back to %s): about site %d", c.Phase, c.Back, site)
 		}

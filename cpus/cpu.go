@@ -48,34 +48,39 @@ const (
 
 // CPU is one CPU's own state: a small value that can be copied and compared.
 type CPU struct {
-	ID    int32
-	Site  int32 // being executed
-	Phase Phase
-	Back  Phase // where an interrupt or a trap leads back to
-	Role  Role
+	Task // that it is in the middle of
+	ID   int16
+	Back Phase // where an interrupt or a trap leads back to
+	Role Role
 
 	polled bool // looked for interrupts at this border
 	hit    bool // the handler found an entry
-	quiet  bool // owes an answer to a grace period
 	stop   bool // was woken for stop_machine
+
+	cr3 uint8
+	way Section // that the CPU is on, AtSite where it is on none
+	at  uint8   // which of its steps comes next
 
 	Masked uint16 // calls left with interrupts masked
 	Linger uint16 // steps left before the loaded ops is called
 	Awake  uint16 // calls left before an idle CPU sleeps again, or a way goes on
 
-	Synced  Seq      // position of the last synchronisation
+	Synced Seq      // position of the last synchronisation
+	Act    isa.Insn // what the trap handler acts as
+	Taken  Taken    // interrupt being handled
+}
+
+// Task is what a CPU is in the middle of, and goes on with when it was preempted: a small value, like CPU.
+type Task struct {
+	Site    int32    // being executed
+	Phase   Phase    // Boundary: there is none
+	Off     uint8    // of a site of several instructions: the offset of the one that comes next
+	Quiet   bool     // owes an answer to a grace period
+	Quiesce Ticket   // which
 	Promise Promise  // the site's promise when it was fetched
 	Scratch uint64   // scratch register (t0)
 	Text    isa.Text // of a site of several instructions: the version of it that is being executed
 	Ops     uint64   // loaded ops
-	Act     isa.Insn // what the trap handler acts as
-	Taken   Taken    // interrupt being handled
-	Quiesce Ticket   // the grace period to answer
-
-	Off uint8 // of a site of several instructions: the offset of the one that comes next
-	cr3 uint8
-	way Section // that the CPU is on, AtSite where it is on none
-	at  uint8   // which of its steps comes next
 }
 
 // Event is what one step amounted to.
@@ -115,7 +120,7 @@ func (p *Scratchpad) Forget() { p.window = p.window[:0] }
 func (c *CPU) AtBorder() bool { return c.Phase <= lastBorder }
 
 // Resting tells whether the CPU does nothing until it is interrupted.
-func (c *CPU) Resting() bool { return c.Phase == Asleep && !c.stop && !c.quiet }
+func (c *CPU) Resting() bool { return c.Phase == Asleep && !c.stop && !c.Quiet }
 
 // BetweenCalls tells whether the CPU's task stands between two calls.
 func (c *CPU) BetweenCalls() bool {
@@ -125,7 +130,7 @@ func (c *CPU) BetweenCalls() bool {
 // Preemptible tells whether another task may take the CPU over: the kernels
 // modelled here are preempted at voluntary points only.
 func (c *CPU) Preemptible() bool {
-	return (c.BetweenCalls() || c.Phase == Down) && c.Masked == 0 && !c.stop && !c.quiet
+	return (c.BetweenCalls() || c.Phase == Down) && c.Masked == 0 && !c.stop && !c.Quiet
 }
 
 // Houses tells whether a patcher may take the CPU over now.
@@ -169,21 +174,6 @@ func (e Event) String() string { return eventNames[e] }
 // Begun is how many calls were begun by steps that worked on this pad.
 func (p *Scratchpad) Begun() uint64 { return p.begun }
 
-// Task is what a CPU was in the middle of when its task was preempted: a small
-// value, like CPU.
-type Task struct {
-	Phase   Phase // Boundary: there is none
-	Off     uint8
-	Site    int32
-	Promise Promise
-	Scratch uint64
-	Text    isa.Text
-	Ops     uint64
-
-	Owes    bool   // an answer to a grace period
-	Quiesce Ticket // which
-}
-
 // There tells whether there is a task at all.
 func (t *Task) There() bool { return t.Phase != Boundary }
 
@@ -197,30 +187,20 @@ func (c *CPU) CanPark() bool {
 // interrupt came. The CPU goes on with a task that stands between two calls.
 func (c *CPU) Park(code *Code, sh Shared) Task {
 	c.Tick(code, sh)
-	t := c.Task()
-	c.Phase, c.polled, c.quiet, c.Linger = Boundary, false, false, 0
+	t := c.Task
+	c.Phase, c.polled, c.Quiet, c.Linger = Boundary, false, false, 0
 	return t
-}
-
-// Task is what the CPU is in the middle of.
-func (c *CPU) Task() Task {
-	return Task{
-		Phase: c.Phase, Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, Text: c.Text, Off: c.Off, Ops: c.Ops,
-		Owes: c.quiet, Quiesce: c.Quiesce,
-	}
 }
 
 // CanUnpark tells whether the CPU stands where it can go on with another task.
 func (c *CPU) CanUnpark() bool {
-	return c.Phase == Boundary && c.Masked == 0 && !c.stop && !c.quiet
+	return c.Phase == Boundary && c.Masked == 0 && !c.stop && !c.Quiet
 }
 
 // Unpark goes on with a task where it was preempted, there or on another CPU.
 // Nothing is fetched afresh for that.
 func (c *CPU) Unpark(t Task) {
-	c.Phase, c.Site, c.Off, c.Text, c.Scratch = t.Phase, t.Site, t.Off, t.Text, t.Scratch
-	c.Promise, c.Ops = t.Promise, t.Ops
-	c.polled, c.quiet, c.Quiesce = false, t.Owes, t.Quiesce
+	c.Task, c.polled = t, false
 }
 
 // Role says how a CPU spends its time between interrupts.

@@ -82,7 +82,7 @@ func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 	}
 	r := &runner{
 		m: m, id: cpu,
-		cpu:     CPU{ID: int32(cpu), Role: role, Synced: 1},
+		cpu:     CPU{ID: int16(cpu), Role: role, Synced: 1},
 		pad:     NewScratchpad(),
 		chooser: NewRandom(seed, uint64(cpu)+1),
 		bell:    make(chan struct{}, 1),

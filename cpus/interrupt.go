@@ -16,8 +16,8 @@ const awakeCalls = 2
 // poll looks for interrupts at a border between two instructions.
 func (c *CPU) poll(code *Code, sh Shared) {
 	switch masked := c.masked(code); {
-	case c.quiet && c.BetweenCalls():
-		c.quiet = false
+	case c.Quiet && c.BetweenCalls():
+		c.Quiet = false
 		sh.Answer(c.Quiesce)
 		c.polled = false
 	case c.stop && c.BetweenCalls() && !masked:
@@ -84,20 +84,20 @@ func (c *CPU) take(code *Code, sh Shared) {
 		// answer and stands between two calls looks again and answers, as if the request
 		// had come before.
 		c.Phase = c.Back
-		c.polled = !c.quiet || !c.BetweenCalls()
+		c.polled = !c.Quiet || !c.BetweenCalls()
 		return
 	}
 	c.Taken = t
 	switch t.Cause {
 	case Quiesce, QuiesceCPUs: // answered at the next boundary between two calls
-		if c.quiet {
+		if c.Quiet {
 			// The task that was asked where it was preempted is asked again
 			// here: its one answer to come is enough for the patcher, who is
 			// the same.
 			c.Phase = Answering
 			return
 		}
-		c.quiet, c.Quiesce = true, t.Ticket
+		c.Quiet, c.Quiesce = true, t.Ticket
 		return
 	case Stop:
 		c.stop = true

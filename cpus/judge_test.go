@@ -38,7 +38,7 @@ func TestWrongInstruction(t *testing.T) {
 			h.at, h.act = f.code.Sites[0], c.act(f)
 			f.Begin(0, Change{From: f.off[0], To: f.on[0]})
 			f.Store(0, 0, f.code.Traits.BreakpointLen, f.code.Arch.Breakpoint())
-			cpu, pad := CPU{Synced: f.Seq(), Phase: Searching}, NewScratchpad()
+			cpu, pad := CPU{Synced: f.Seq(), Task: Task{Phase: Searching}}, NewScratchpad()
 			Step(&cpu, f.code, f.Machine, &script{}, pad)
 			if pad.Found != c.wrong || pad.Found && pad.Violation.Property != WrongInstruction {
 				t.Errorf("%s, %s: %v", arch, c.name, pad.Violation)

@@ -67,8 +67,8 @@ func (l *Lockstep) NMI(cpu int) { l.Change(cpu, func(c *CPU) { l.under[cpu] = c.
 func (l *Lockstep) Park(cpu int) {
 	l.Change(cpu, func(c *CPU) {
 		t := c.Park(l.Code, l.On)
-		if !t.Owes {
-			t.Quiesce, t.Owes = l.Unask(cpu)
+		if !t.Quiet {
+			t.Quiesce, t.Quiet = l.Unask(cpu)
 		}
 		*l.Tasks[cpu] = t
 	})
@@ -127,8 +127,8 @@ func (b *box) remove(kind int, cause Cause) *request {
 // there are.
 func (s *Sender) askParked() (n int) {
 	for cpu := range s.m.parked {
-		if t := &s.m.parked[cpu]; t.There() && !t.Owes {
-			t.Owes, t.Quiesce = true, s.requests[cpu].tick
+		if t := &s.m.parked[cpu]; t.There() && !t.Quiet {
+			t.Quiet, t.Quiesce = true, s.requests[cpu].tick
 			n++
 		}
 	}

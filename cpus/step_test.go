@@ -215,7 +215,7 @@ func TestGracePeriodWaitsForTrampolines(t *testing.T) {
 func TestLeavingATrapSynchronises(t *testing.T) {
 	for _, arch := range archNames {
 		f := newFixture(t, arch, 1, busy(1), noHandler{}, Weak)
-		c, pad := CPU{Synced: 1, Phase: Returning, Act: isa.Insn{Kind: isa.Nop}}, NewScratchpad()
+		c, pad := CPU{Synced: 1, Task: Task{Phase: Returning}, Act: isa.Insn{Kind: isa.Nop}}, NewScratchpad()
 		f.Store(0, 0, f.code.Len, f.on[0])
 		f.steps(&c, &script{}, pad, 1)
 		if got, want := c.Synced == f.Seq(), f.code.Traits.TrapSyncs; got != want {

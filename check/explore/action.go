@@ -128,7 +128,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.park(int(a.who))
 	case unpark:
 		w.cpu[a.who].Unpark(w.parked[a.arg])
-		if c := &w.cpu[a.who]; w.parked[a.arg].Owes {
+		if c := &w.cpu[a.who]; w.parked[a.arg].Quiet {
 			c.Quiesce = w.ticket(int(c.Quiesce)/len(w.m.Roles), int(a.who))
 		}
 		w.parked[a.arg] = cpus.Task{}
@@ -215,8 +215,8 @@ func (w *world) begin(i int) {
 func (w *world) park(i int) {
 	t := w.cpu[i].Park(w.m.Code, w.shared)
 	for k, r := range w.box[i] {
-		if r != 0 && r.cause() == cpus.Quiesce && !t.Owes {
-			t.Owes, t.Quiesce = true, w.ticket(r.sender(), i)
+		if r != 0 && r.cause() == cpus.Quiesce && !t.Quiet {
+			t.Quiet, t.Quiesce = true, w.ticket(r.sender(), i)
 			w.removeRequest(i, k)
 			break
 		}

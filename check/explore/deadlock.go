@@ -141,7 +141,7 @@ func (w *world) owed(cpu, patcher int) (owed int) {
 	if w.cpu[cpu].InNMI() {
 		owed += owes(&w.under[cpu], patcher, n)
 	}
-	if t := &w.parked[cpu]; t.Owes && int(t.Quiesce)/n == patcher {
+	if t := &w.parked[cpu]; t.Quiet && int(t.Quiesce)/n == patcher {
 		owed++
 	}
 	return owed

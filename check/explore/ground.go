@@ -103,8 +103,8 @@ func (w *world) Send(c cpus.Cause, lazy bool) {
 	}
 	for i := range w.m.Roles {
 		w.mail(i)
-		if t := &w.parked[i]; t.There() && !t.Owes {
-			t.Owes, t.Quiesce = true, w.ticket(w.actor, i)
+		if t := &w.parked[i]; t.There() && !t.Quiet {
+			t.Quiet, t.Quiesce = true, w.ticket(w.actor, i)
 			w.left[w.actor]++
 		}
 	}

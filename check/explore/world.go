@@ -90,8 +90,8 @@ func newWorld(m *Model) *world {
 	w := &world{m: m, pad: cpus.NewScratchpad()}
 	w.shared = w
 	for i, r := range m.Roles {
-		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
-		w.under[i] = cpus.CPU{ID: int32(i), Role: r}
+		w.cpu[i] = cpus.CPU{ID: int16(i), Role: r, Synced: 1}
+		w.under[i] = cpus.CPU{ID: int16(i), Role: r}
 		if r == cpus.Offline { // busy, once it is online
 			w.cpu[i].Role, w.under[i].Role = cpus.Busy, cpus.Busy
 			w.cpu[i].PowerOff()

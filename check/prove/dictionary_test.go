@@ -147,11 +147,11 @@ func (s *second) cpu(c cpus.CPU) string {
 	default:
 		act = "act-nop"
 	}
-	is := func(field string) bool { return reflect.ValueOf(c).FieldByName(field).Bool() }
+	stop := reflect.ValueOf(c).FieldByName("stop").Bool()
 	if phases[c.Phase] == "" || under == "" {
 		s.t.Fatalf("no word for %v", c)
 	}
-	return fmt.Sprintf("(cpu %s %s %t %t %s %s %s)", phases[c.Phase], under, is("quiet"), is("stop"), act, bits(c.Ops),
+	return fmt.Sprintf("(cpu %s %s %t %t %s %s %s)", phases[c.Phase], under, c.Quiet, stop, act, bits(c.Ops),
 		promise)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/results"
@@ -36,7 +37,7 @@ func (t *traceFlags) register(cmd *cobra.Command, length time.Duration, without 
 	f := cmd.Flags()
 	f.StringVar(&t.client, "client", clientName(), "`name` of the client whose functions and events are told")
 	f.StringVar(&t.ops, "ops", "", "those of one `ops` alone: function, event or graph (default: functions and events)")
-	f.DurationVar(&t.length, "for", length, "end after this `time`"+without)
+	add(cmd, choice.Time(&t.length, "for", length, "end after this `time`"+without, min(length, 1)))
 	f.BoolVar(&t.renew, "renew", false, "renew the client's leases for as long as this runs")
 }
 
@@ -164,9 +165,6 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "count", Annotations: map[string]string{live: ""},
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			if t.length <= 0 {
-				return fmt.Errorf("--for %v: want a time above 0, such as 10s", t.length)
-			}
 			calls := map[counted]int{}
 			err := t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error {
 				switch lost := l.Lost + l.Missed; {

@@ -56,7 +56,7 @@ func TestCtlTrace(t *testing.T) {
 		if ok := !strings.Contains(c.args, "a b"); r.out != c.want || ok != (r.code == exitDone) {
 			t.Errorf("%s: %d %s%s, want %s", c.args, r.code, r.out, r.err, c.want)
 		}
-		if strings.HasPrefix(c.args, "count") && asked != "/v1/trace?client=a&ops=graph" {
+		if strings.HasPrefix(c.args, "count") && asked != "/v1/trace?client=a&ops=graph&renew=false" {
 			t.Errorf("asks for %s", asked)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/results/interrupts/report"
@@ -34,8 +36,8 @@ func (e *explainFlags) register(cmd *cobra.Command) {
 		"`list` of rows to compare and explain, such as CAL or IPI1 (default: compares all that changed, explains "+
 			"those of function calls)")
 	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
-	f.IntVar(&e.slots, "slots", 0,
-		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")
+	add(cmd, choice.Count(&e.slots, "slots", 0,
+		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow", 1, math.MaxInt))
 	f.StringVar(&e.other, "other", "0",
 		"how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
 	f.BoolVar(&e.exact, "exact", false, "only rounds that leave nothing over, and not what counts are nearest to")
@@ -44,9 +46,6 @@ func (e *explainFlags) register(cmd *cobra.Command) {
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, PerBatch: int64(poke.RoundsPerBatch()), Exact: e.exact}
-	if cmd.Flags().Changed("slots") && e.slots < 1 {
-		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
-	}
 	if cmd.Flags().Changed("row") && (len(e.rows) == 0 || slices.Contains(e.rows, "")) {
 		return o, fmt.Errorf("--row %q: want the name of a row, such as CAL or IPI1", strings.Join(e.rows, ","))
 	}

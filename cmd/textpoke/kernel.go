@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/vm"
@@ -96,10 +98,11 @@ func (m *measureFlags) boots(cmd *cobra.Command, cpus string, repetitions int) {
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
 	f.StringVar(&m.cpus, "cpus", cpus,
 		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
-	f.IntVar(&m.repetitions, "repetitions", repetitions, "`number` of times that each action is switched on and off")
 	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
-	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
-	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
+	add(cmd, choice.Count(&m.repetitions, "repetitions", repetitions, "`number` of times that each action is switched on and off",
+		1, 1000),
+		choice.Count(&m.memory, "memory", 1024, "of the machine, in `MiB`", 256, math.MaxInt),
+		choice.Time(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`", 1))
 }
 
 var errNoAction = errors.New("--action: want at least one; --action list prints them")
@@ -118,14 +121,8 @@ func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 	switch {
 	case len(m.actions) == 0:
 		return vm.Config{}, errNoAction
-	case m.repetitions < 1 || m.repetitions > 1000:
-		return vm.Config{}, fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
-	case m.memory < 256:
-		return vm.Config{}, fmt.Errorf("--memory %d: want at least 256 MiB", m.memory)
 	case m.callers && m.compare:
 		return vm.Config{}, errors.New("--callers does not go with --compare: the counts are not the action's alone")
-	case m.limit <= 0:
-		return vm.Config{}, fmt.Errorf("--limit-time %v: want a time", m.limit)
 	}
 	return vm.Config{Image: image, CPUs: roles, Actions: m.actions, Repetitions: m.repetitions, Modules: m.modules,
 		Memory: m.memory, Callers: m.callers, Progress: c.stage()}, nil
@@ -202,8 +199,6 @@ func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string)
 		}
 	}
 	switch {
-	case m.repetitions < 1 || m.repetitions > 1000:
-		return fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
 	case len(args) > 1 || m.compare != (len(args) == 1):
 		return errors.New("--here: IMAGE, which runs here, goes with --compare, and --compare with it")
 	case len(command) == 0 && name != "instance":

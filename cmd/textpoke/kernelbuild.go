@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/build"
 )
@@ -18,9 +19,6 @@ func kernelBuild(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "build --source SOURCE --out DIR",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := refuseEmpty(cmd, "source", "out"); err != nil {
-				return err
-			}
 			b.Progress = c.stage()
 			built, err := build.Build(cmd.Context(), b)
 			if err != nil {
@@ -35,13 +33,13 @@ func kernelBuild(c *common) *cobra.Command {
 	c.prints(cmd, "", build.FileColumns.Table("files"))
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
 	f := cmd.Flags()
-	f.StringVar(&b.Source, "source", "", "`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
-		"its file, an archive, or a tree, which is copied")
+	add(cmd, choice.Text(&b.Source, "source", "", "`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
+		"its file, an archive, or a tree, which is copied"),
+		choice.Text(&b.Out, "out", "", "`folder` of everything"))
 	f.StringArrayVar(&b.Patches, "patch", nil, "`file` to apply, as patch -p1 does; again for more")
 	f.StringArrayVar(&b.Fragments, "config", nil, "`file` with lines such as CONFIG_KASAN=y, or one of "+
 		strings.Join(build.Fragments(), ", ")+"; again for more")
 	f.StringVar(&b.Arch, "arch", names[0], "`instruction set`: "+strings.Join(names, ", "))
-	f.StringVar(&b.Out, "out", "", "`folder` of everything")
 	f.IntVar(&b.Jobs, "jobs", runtime.NumCPU(), "`number` of compilers at a time")
 	offer(cmd, "arch", names)
 	offerFiles(cmd, "config", build.Fragments())

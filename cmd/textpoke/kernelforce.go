@@ -13,6 +13,7 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/force"
 )
 
@@ -34,14 +35,14 @@ func kernelForce(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", force.Columns.Table("force"))
 	c.prints(cmd, "with --dry-run", force.StepColumns.Table("steps"))
-	l := cmd.Flags()
-	l.StringVar(&f.bug, "bug", "", "`name` of a case that can be forced: "+strings.Join(force.Names(), ", "))
-	l.StringVar(&f.trace, "trace", "", "a counterexample that check --bug NAME --trace has saved in this `file`, in place of --bug")
-	l.StringSliceVar(&f.modules, "modules", nil, "`files` of kernel modules, for cases that load some: for CPU 1 and for CPU 0")
-	l.IntVar(&f.runs, "runs", 1, "`number` of times that the kernel is booted")
-	l.DurationVar(&f.limit, "limit-time", force.Limit, "give a run up after this `time`")
-	l.BoolVar(&f.fixed, "fixed", false, "the kernel has the mend, and is to outlive it")
-	l.BoolVar(&f.dryRun, "dry-run", false, "print the steps, and boot nothing")
+	add(cmd, choice.Text(&f.bug, "bug", "", "`name` of a case that can be forced: "+strings.Join(force.Names(), ", ")),
+		choice.File(&f.trace, "trace", "a counterexample that check --bug NAME --trace has saved in this `file`, in place of --bug"),
+		choice.Count(&f.runs, "runs", 1, "`number` of times that the kernel is booted", 1, 1000),
+		choice.Time(&f.limit, "limit-time", force.Limit, "give a run up after this `time`", 1),
+		choice.Flag(&f.fixed, "fixed", "the kernel has the mend, and is to outlive it"),
+		choice.Flag(&f.dryRun, "dry-run", "print the steps, and boot nothing"))
+	cmd.Flags().StringSliceVar(&f.modules, "modules", nil,
+		"`files` of kernel modules, for cases that load some: for CPU 1 and for CPU 0")
 	cmd.MarkFlagsMutuallyExclusive("bug", "trace")
 	cmd.MarkFlagsOneRequired("bug", "trace")
 	return cmd
@@ -69,9 +70,6 @@ func (f *forceFlags) schedule() (*force.Case, error) {
 }
 
 func (c *common) force(cmd *cobra.Command, args []string, f forceFlags) error {
-	if err := refuseEmpty(cmd, "bug", "trace"); err != nil {
-		return err
-	}
 	schedule, err := f.schedule()
 	switch {
 	case err != nil:
@@ -80,10 +78,6 @@ func (c *common) force(cmd *cobra.Command, args []string, f forceFlags) error {
 		return printRows(cmd.Context(), c, force.StepColumns, "steps", schedule.Steps)
 	case len(args) == 0:
 		return fmt.Errorf("usage: %s IMAGE --bug NAME", cmd.CommandPath())
-	case f.runs < 1 || f.runs > 1000:
-		return fmt.Errorf("--runs %d: want 1 to 1000", f.runs)
-	case f.limit <= 0:
-		return fmt.Errorf("--limit-time %v: want a time", f.limit)
 	}
 	c.note(append(args, f.modules...)...)
 	var rows []force.Row

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/image"
@@ -31,8 +32,8 @@ func kernelMutate(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
 	}
 	cmd.Flags().IntVar(&f.slots, "slots", 0, "a batch takes so many patches, which the vector must have room for")
-	cmd.Flags().StringVar(&f.drop, "drop", "", "`CALLER:CALLEE`: the first direct call of one function in the other is left out")
-	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write")
+	add(cmd, choice.Text(&f.drop, "drop", "", "`CALLER:CALLEE`: the first direct call of one function in the other is left out"),
+		choice.File(&f.out, "out", "`file` to write"))
 	cmd.MarkFlagsMutuallyExclusive("slots", "drop")
 	cmd.MarkFlagsOneRequired("slots", "drop")
 	_ = cmd.MarkFlagRequired("out")
@@ -40,9 +41,6 @@ func kernelMutate(c *common) *cobra.Command {
 }
 
 func (c *common) mutate(cmd *cobra.Command, file string, f mutateFlags) error {
-	if err := refuseEmpty(cmd, "drop", "out"); err != nil {
-		return err
-	}
 	k, err := image.Open(file)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -32,20 +33,12 @@ func kernelRecord(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "record IMAGE --out FILE",
 		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "out", "trace"); err != nil {
-				return err
-			}
-			if r.steps < 0 {
-				return fmt.Errorf("--steps %d: want 0 or more", r.steps)
-			}
-			return r.record(cmd, c, args[0])
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.record(cmd, c, args[0]) },
 	}
 	r.boots(cmd, "3", 1)
-	cmd.Flags().StringVar(&r.out, "out", "", "`file` to write")
-	cmd.Flags().IntVar(&r.steps, "steps", 0, "end with the first batch that ends after so `many` steps; 0 for all")
-	cmd.Flags().StringVar(&r.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
+	add(cmd, choice.File(&r.out, "out", "`file` to write"),
+		choice.Count(&r.steps, "steps", 0, "end with the first batch that ends after so `many` steps; 0 for all", 0, math.MaxInt),
+		choice.File(&r.trace, "trace", "also write a timeline for ui.perfetto.dev into this `file`"))
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
@@ -112,9 +105,6 @@ func kernelConform(c *common) *cobra.Command {
 		Use:  "conform IMAGE|RECORDING...",
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "plan"); err != nil {
-				return err
-			}
 			var mine *poke.Protocol
 			if plan != "" {
 				var err error
@@ -152,9 +142,9 @@ func kernelConform(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", conform.Columns.Table("conform"))
 	r.boots(cmd, "3", 1)
-	cmd.Flags().StringVar(&plan, "plan", "", "hold the steps against this plan `file` (docs/plan-files.md)")
-	add(cmd, choice.One(&protocol, "protocol", "", "hold the steps against the protocol of this `name` (default: the image's)",
-		choice.OneOf(poke.Names())))
+	add(cmd, choice.File(&plan, "plan", "hold the steps against this plan `file` (docs/plan-files.md)"),
+		choice.One(&protocol, "protocol", "", "hold the steps against the protocol of this `name` (default: the image's)",
+			choice.OneOf(poke.Names())))
 	cmd.MarkFlagsMutuallyExclusive("plan", "protocol")
 	return cmd
 }

@@ -6,13 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results/budget"
@@ -38,7 +37,9 @@ func kernelWatch(c *common) *cobra.Command {
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))
 	f := cmd.Flags()
-	f.DurationVar(&w.interval, "interval", time.Second, "`time` between two readings")
+	add(cmd, choice.Time(&w.interval, "interval", time.Second, "`time` between two readings", time.Millisecond),
+		choice.One(&w.by, "by", "", "`source` of causes, by programs that count or by trace events (default: the first that the kernel "+
+			"allows)", choice.OneOf(watch.Sources)))
 	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")
 	f.StringSliceVar(&w.rows, "row", nil, "`list` of rows, such as CAL or IPI1 (default: those of function calls)")
 	f.StringVar(&w.isolated, "isolated", "",
@@ -49,8 +50,6 @@ func kernelWatch(c *common) *cobra.Command {
 		"also name the functions that are called (as root; switching this on interrupts, too)")
 	f.BoolVar(&w.causes, "causes", false, "name causes and senders at the end (as --names)")
 	f.BoolVar(&w.top, "top", false, "with --causes, show those of each interval in place of rows, most first")
-	f.StringVar(&w.by, "by", "", "`source` of causes: bpf (programs that count) or events (trace events) "+
-		"(default: the first that the kernel allows)")
 	f.StringVar(&w.metrics, "metrics", "", "with --causes, also keep the counts in this `file`, as node_exporter's "+
 		"textfile collector reads it")
 	return cmd
@@ -71,16 +70,12 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 		}
 	}
 	switch {
-	case w.interval < time.Millisecond:
-		return fmt.Errorf("--interval %v: want a millisecond or more", w.interval)
 	case cmd.Flags().Changed("for") && w.length < w.interval:
 		return fmt.Errorf("--for %v: want an interval of %v or more", w.length, w.interval)
 	case (w.names || w.causes) && len(saved) > 0:
 		return errors.New("--names and --causes go with this machine, and not with saved readings")
 	case (w.metrics != "" || w.top) && !w.causes:
 		return errors.New("--metrics and --top go with --causes")
-	case cmd.Flags().Changed("by") && !slices.Contains(watch.Sources, w.by):
-		return fmt.Errorf("--by %q: want one of %s", w.by, strings.Join(watch.Sources, ", "))
 	case w.by != "" && !w.names && !w.causes:
 		return errors.New("--by goes with --names or --causes")
 	}

@@ -104,11 +104,10 @@ func rootFor(c *common, args []string) *cobra.Command {
 	f.VarP(&c.format, "format", "f", "how stdout looks: table, csv, json or benchfmt")
 	f.StringVarP(&c.out, "out", "o", "", "also write files into this `directory`")
 	addTo(f, root, seedField(c),
-		choice.One(&c.level, "log", "", "least serious log `level` that is written to stderr", choice.OneOf(levels)))
+		choice.One(&c.level, "log", "", "least serious log `level` that is written to stderr", choice.OneOf(levels)),
+		choice.One(&c.color, "color", colors[0], "`when` answers are coloured", choice.OneOf(colors)))
 	f.StringSliceVar(&c.columns, "columns", nil,
 		"`names` of the columns that stdout shows, in this order; +NAME: beside the usual ones; all: every one")
-	f.StringVar(&c.color, "color", colors[0], "`when` answers are coloured: "+strings.Join(colors, ", "))
-	offer(root, "color", colors)
 	offer(root, "format", results.Formats())
 	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
@@ -127,9 +126,6 @@ func rootFor(c *common, args []string) *cobra.Command {
 		c.asked = request(cmd)
 		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
 			return fmt.Errorf("--seed %q: %s takes one seed", cmd.Flag("seed").Value, cmd.CommandPath())
-		}
-		if !slices.Contains(colors, c.color) {
-			return fmt.Errorf("--color %q: %w", c.color, notOneOf(c.color, colors))
 		}
 		if cmd.Flags().Changed("columns") && len(c.columns) == 0 {
 			return errors.New("--columns: empty list")

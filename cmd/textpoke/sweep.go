@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,8 +39,8 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 	}
 	cmd.Annotations[sweeps] = ""
 	f := cmd.Flags()
-	f.IntVar(&s.jobs, "jobs", 0,
-		"`number` of combinations that are worked on at a time (default: the number of cores; 1 with the live engine)")
+	add(cmd, choice.Count(&s.jobs, "jobs", 0,
+		"`number` of combinations that are worked on at a time (default: the number of cores; 1 with the live engine)", 1, math.MaxInt))
 	f.BoolVar(&s.resume, "resume", false,
 		"go on with an interrupted run: reuse what it finished in the directory of --out")
 	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("also do more than %d combinations", manyPoints))
@@ -51,8 +52,6 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 // read checks the flags and reads the budget.
 func (s *sweepFlags) read(asked choice.Request) (sim.Budget, error) {
 	switch {
-	case asked.Has("jobs") && s.jobs < 1:
-		return nil, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
 	case s.resume && !asked.Has("out"):
 		return nil, errors.New("--resume goes with --out, the directory of the interrupted run")
 	case !asked.Has("budget"):

@@ -42,7 +42,7 @@ type cpuState struct {
 }
 
 func newCPU(i int, role cpus.Role) cpuState {
-	s := cpuState{cpu: cpus.CPU{ID: int32(i), Role: role, Synced: 1}, online: role != cpus.Offline}
+	s := cpuState{cpu: cpus.CPU{ID: int16(i), Role: role, Synced: 1}, online: role != cpus.Offline}
 	if role == cpus.Idle || role == cpus.Isolated {
 		s.cpu.Phase = cpus.Asleep
 	}

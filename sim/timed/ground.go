@@ -181,8 +181,8 @@ func (m *Machine) quiesce(c cpus.Cause, user bool) {
 			p.left++
 			m.ask(m.now, evArrive, i)
 		}
-		if c == cpus.Quiesce && s.task.There() && !s.task.Owes {
-			s.task.Owes = true
+		if c == cpus.Quiesce && s.task.There() && !s.task.Quiet {
+			s.task.Quiet = true
 			p.left++
 		}
 	}

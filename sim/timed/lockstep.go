@@ -30,7 +30,7 @@ func NewLockstep(cfg Config) (*Lockstep, error) {
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		steps.CPUs, steps.Tasks = append(steps.CPUs, &s.cpu), append(steps.Tasks, &s.task)
-		s.cpu, s.space = cpus.CPU{ID: int32(i), Role: s.cpu.Role, Synced: 1}, 0
+		s.cpu, s.space = cpus.CPU{ID: int16(i), Role: s.cpu.Role, Synced: 1}, 0
 		if s.cpu.Role == cpus.Offline {
 			s.cpu.Role = cpus.Busy
 			s.cpu.PowerOff()

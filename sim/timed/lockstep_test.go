@@ -65,9 +65,9 @@ func TestGraceAsksTasks(t *testing.T) {
 		m := newRig(t, plain("x86_64", "breakpoint", 1, "busy=4,offline=1", plainCosts())).Machine
 		m.sit(0)
 		m.cpus[1].task = cpus.Task{Phase: cpus.Calling}
-		m.cpus[2].task = cpus.Task{Phase: cpus.Calling, Owes: true}
+		m.cpus[2].task = cpus.Task{Phase: cpus.Calling, Quiet: true}
 		m.Send(cause, false)
-		if want := 3 + tasks; m.patch.left != want || m.cpus[1].task.Owes != (tasks > 0) {
+		if want := 3 + tasks; m.patch.left != want || m.cpus[1].task.Quiet != (tasks > 0) {
 			t.Errorf("%v waits for %d answers, want %d", cause, m.patch.left, want)
 		}
 	}

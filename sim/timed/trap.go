@@ -59,7 +59,7 @@ func (m *Machine) handle(i int, s *cpuState, until Nanos, begins bool) Nanos {
 	m.now = now
 	if still, _ := m.Violations(); begins && still == broken && s.cpu.AtBorder() && m.seen(s.cpu.Site) {
 		m.traps[s.cpu.Site] = trap{m.batch, m.comparisons, m.text.sites[s.cpu.Site].is.Seq, until - now, m.events - events,
-			s.cpu.Task()}
+			s.cpu.Task}
 	}
 	return until
 }
