@@ -218,7 +218,7 @@ func ledgerAxes() axis.Table[Config] {
 			Doc: "tracer that is switched on and off, with everything that a kernel sends for it, or an action of kernel predict, " +
 				"NAME or NAME:ARGUMENT (then the buffer is 256 unless given)"},
 		Parse: func(name string) (axis.Set[Config], error) {
-			if _, _, err := ledger.ParseAction(name); err != nil {
+			if _, _, err := ledger.ParseAction(ledger.Actions(), name); err != nil {
 				return nil, err
 			}
 			return func(c *Config) error {

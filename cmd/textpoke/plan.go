@@ -235,11 +235,9 @@ func shippedPlans() []string {
 
 // showPlan prints a built-in protocol as a file: what one's own begins as.
 func showPlan(c *common, name string) error {
-	for _, p := range poke.ShippedPlans() {
-		if p.Name == name {
-			_, err := fmt.Fprintf(c.streams.out, "%s%s", p.Text, poke.DefaultPath())
-			return err
-		}
+	p, err := spelling.Find("--show", name, poke.ShippedPlans(), func(p poke.ShippedPlan) string { return p.Name })
+	if err == nil {
+		_, err = fmt.Fprintf(c.streams.out, "%s%s", p.Text, poke.DefaultPath())
 	}
-	return fmt.Errorf("--show %q: %w", name, notOneOf(name, shippedPlans()))
+	return err
 }

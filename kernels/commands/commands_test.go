@@ -229,8 +229,8 @@ func fuzz(f *testing.F, read func(*course, string) error, seeds ...string) {
 		}
 		for _, s := range append(c.Begin, c.End...) {
 			name, _, _ := strings.Cut(s.Action, ":")
-			if _, _, err := ledger.ParseAction(name + ":x"); err != nil {
-				t.Errorf("%q: %v", text, err)
+			if !slices.Contains(ledger.ActionNames(), name) {
+				t.Errorf("%q: no action %s", text, name)
 			}
 		}
 	})

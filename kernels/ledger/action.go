@@ -83,25 +83,28 @@ type asked struct {
 	arg string
 }
 
-// ParseAction finds an action, and parts it from its argument.
-func ParseAction(spec string) (a Action, arg string, err error) {
+// ParseAction finds one of some actions, and parts it from its argument.
+func ParseAction(among []Action, spec string) (a Action, arg string, err error) {
 	name, arg, given := strings.Cut(spec, ":")
-	i := slices.IndexFunc(actions, func(a Action) bool { return a.Name == name })
+	names := spelling.Each(among, func(a Action) string { return a.Name })
+	i := slices.Index(names, name)
 	if i < 0 {
-		return Action{}, "", fmt.Errorf("action %q: %w", spec, spelling.NotOneOf(name, ActionNames()))
+		return Action{}, "", fmt.Errorf("action %q: %w", spec, spelling.NotOneOf(name, names))
 	}
-	switch a = actions[i]; {
+	switch a = among[i]; {
 	case a.Must && arg == "":
-		return Action{}, "", fmt.Errorf("action %q: want %s:%s", spec, a.Name, a.Argument)
+		err = fmt.Errorf("action %q: want %s:%s", spec, a.Name, a.Argument)
 	case given && arg == "":
-		return Action{}, "", fmt.Errorf("action %q: nothing stands behind the colon", spec)
+		err = fmt.Errorf("action %q: nothing stands behind the colon", spec)
+	case given && a.Argument == "":
+		err = fmt.Errorf("action %q: %s stands alone", spec, a.Name)
 	}
-	return a, arg, nil
+	return a, arg, err
 }
 
 // Switch does an action, or takes it back, and tells what that sends.
 func (r *Replay) Switch(spec string, on bool) ([]Line, error) {
-	a, arg, err := ParseAction(spec)
+	a, arg, err := ParseAction(actions, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -145,10 +145,11 @@ func Names() []string { return spelling.Each(builtins(), func(b builtIn) string 
 
 // Named finds a kernel by a name such as Arch-6.12.
 func Named(name string) (*Kernel, error) {
-	if k := builtin(name); k != nil {
-		return k, nil
+	b, err := spelling.Find("kernel", name, builtins(), func(b builtIn) string { return b.Name })
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("kernel %q: %w", name, spelling.NotOneOf(name, Names()))
+	return b.open(), nil
 }
 
 // For is the kernel that an architecture stands for, nil if there is none.
@@ -229,7 +230,7 @@ var anyRecord = sync.OnceValues(func() (*records.Table, error) {
 // replayed is what a scenario sends on a kernel in its state. free is true where the
 // scenario takes any records: then one stands for all, unless the state names some.
 func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (lines []Line, free bool, err error) {
-	action, arg, err := ParseAction(string(s))
+	action, arg, err := ParseAction(actions, string(s))
 	if err != nil {
 		return nil, false, fmt.Errorf("kernel %s, scenario: %w", k.Name(), err)
 	}

@@ -33,7 +33,7 @@ type Measured struct {
 
 // Check finds the kernel, and holds the row against it.
 func (m *Measured) Check() (column, reason string) {
-	m.Kernel = builtin(m.Arch + "-" + m.Release)
+	m.Kernel, _ = Named(m.Arch + "-" + m.Release)
 	m.Patcher, m.Enable = m.Role == "patcher", strings.HasSuffix(m.Scenario, "_enable")
 	m.Load = Load(strings.TrimSuffix(strings.TrimSuffix(m.Scenario, "_enable"), "_disable"))
 	switch {

@@ -40,7 +40,7 @@ var opened struct {
 // Open finds a kernel: a built-in one by its name, or a file, which is an image or what
 // [WriteFacts] wrote. A file of a built-in kernel's name needs ./ in front.
 func Open(name string) (*Kernel, error) {
-	if k := builtin(name); k != nil {
+	if k, err := Named(name); err == nil {
 		return k, nil
 	}
 	opened.Lock()
@@ -141,14 +141,4 @@ func readPacked[T any](file string, read func(file string, r io.Reader) (T, erro
 		return out, fmt.Errorf("%s: %w", file, err)
 	}
 	return read(file, r)
-}
-
-// builtin is such a kernel by its name, nil if there is none.
-func builtin(name string) *Kernel {
-	for _, b := range builtins() {
-		if b.Name == name {
-			return b.open()
-		}
-	}
-	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/inputs"
-	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/uprobes"
@@ -36,22 +35,11 @@ func Actions() []ledger.Action {
 
 // CheckAction tells what is wrong with the name of an action.
 func CheckAction(action string) error {
-	name, arg, given := strings.Cut(action, ":")
-	actions := Actions()
-	i := slices.IndexFunc(actions, func(a ledger.Action) bool { return a.Name == name })
-	if i < 0 {
-		names := spelling.Each(actions, func(a ledger.Action) string { return a.Name })
-		return fmt.Errorf("action %q: %w", action, spelling.NotOneOf(name, names))
+	_, _, err := ledger.ParseAction(Actions(), action)
+	if err == nil && strings.ContainsAny(action, "\n\r\x00") {
+		err = fmt.Errorf("action %q: want one line", action)
 	}
-	switch a := actions[i]; {
-	case a.Must && arg == "":
-		return fmt.Errorf("action %q: want %s:%s", action, a.Name, a.Argument)
-	case given && a.Argument == "":
-		return fmt.Errorf("action %q: %s stands alone", action, a.Name)
-	case strings.ContainsAny(action, "\n\r\x00"):
-		return fmt.Errorf("action %q: want one line", action)
-	}
-	return nil
+	return err
 }
 
 // asMeasured is what the guest calls an action: it knows no folders of the host.

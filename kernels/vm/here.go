@@ -104,7 +104,7 @@ func (h *Here) measure(ctx context.Context, m *Measurement) (err error) {
 
 // instance makes the instance, with the action's filter, and gives what turns its tracer.
 func (h *Here) instance() (turn func(tracer string) func() error, gone func() error, err error) {
-	_, filter, err := ledger.ParseAction(h.Action)
+	_, filter, err := ledger.ParseAction(ledger.Actions(), h.Action)
 	if err != nil {
 		return nil, nil, err
 	}
