@@ -135,6 +135,16 @@ func Write(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return f.Commit()
 }
 
+// Copy writes what is in one file into another, as Write does.
+func Copy(from, to string, mode fs.FileMode) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return Write(to, mode, From(f))
+}
+
 // From fills a file with what a reader reads.
 func From(r io.Reader) func(io.Writer) error {
 	return func(w io.Writer) error {

@@ -181,13 +181,3 @@ func (b *builder) addFile(what, name string) error {
 	b.Files = append(b.Files, File{what, below, n, fmt.Sprintf("%x", hash.Sum(nil))})
 	return cmp.Or(err, err2)
 }
-
-// copied copies a file.
-func copied(from, to string) error {
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return files.Write(to, 0o644, files.From(f))
-}

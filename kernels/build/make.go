@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 // make runs the kernel's makefile.
@@ -92,8 +94,8 @@ func (b *builder) install(ctx context.Context) error {
 			}
 		}
 	}
-	if err := copied(b.path("objects/.config"), b.path("config")); err != nil {
+	if err := files.Copy(b.path("objects/.config"), b.path("config"), 0o644); err != nil {
 		return err
 	}
-	return copied(b.path("objects", b.arch.Image), b.path("vmlinuz"))
+	return files.Copy(b.path("objects", b.arch.Image), b.path("vmlinuz"), 0o644)
 }

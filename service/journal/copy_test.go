@@ -171,12 +171,12 @@ func TestVerify(t *testing.T) {
 		case harm.part != "":
 			change(t, filepath.Join(left, harm.file), middle)
 		}
-		before := files(t, left)
+		before := held(t, left)
 		parts, err := Verify(t.Context(), left)
 		if err != nil || unsound(parts) != harm.part {
 			t.Errorf("%+v: %v, %v", harm, parts, err)
 		}
-		if after := files(t, left); after != before {
+		if after := held(t, left); after != before {
 			t.Errorf("%+v: the directory has changed", harm)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/internal/inputs"
 )
 
@@ -71,30 +72,16 @@ func openSQLite(ctx context.Context, file, head string) (_ older, err error) {
 			err = errors.Join(err, o.close())
 		}
 	}()
-	if err := copyFile(file, filepath.Join(o.copied, oldName)); err != nil {
+	if err := files.Copy(file, filepath.Join(o.copied, oldName), 0o600); err != nil {
 		return nil, err
 	}
 	if head != "" {
-		err := copyFile(file+"-wal", filepath.Join(o.copied, oldName+"-wal"))
+		err := files.Copy(file+"-wal", filepath.Join(o.copied, oldName+"-wal"), 0o600)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
 	return o, o.sound(ctx, head)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 func (o *oldDirectory) close() error { return os.RemoveAll(o.copied) }

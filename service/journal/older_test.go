@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 // TestUpgrade: a file of version 1, as an earlier program has left it, is read, and goes
@@ -49,7 +51,7 @@ func needsSQLite(t *testing.T) {
 // refused in one line, and stays as it is; so is a backup.
 func TestUpgradeWithoutSQLite(t *testing.T) {
 	dir := t.TempDir()
-	if err := copyFile("testdata/version1.db", filepath.Join(dir, oldName)); err != nil {
+	if err := files.Copy("testdata/version1.db", filepath.Join(dir, oldName), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", t.TempDir())

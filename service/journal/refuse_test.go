@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := image(t, left)
 			change(t, logOf(t, dir), tt.change)
-			before := files(t, dir)
+			before := held(t, dir)
 			_, err := Open(t.Context(), dir, someone)
 			if !errors.As(err, tt.want) {
 				t.Fatalf("%v (%T), want %T", err, err, tt.want)
@@ -59,15 +59,15 @@ func TestRefused(t *testing.T) {
 			if !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q does not say in one line what to do", err)
 			}
-			if after := files(t, dir); after != before {
+			if after := held(t, dir); after != before {
 				t.Errorf("the directory has changed from %.200q to %.200q", before, after)
 			}
 		})
 	}
 }
 
-// files is all that a directory's files hold.
-func files(t *testing.T, dir string) (text string) {
+// held is all that a directory's files hold.
+func held(t *testing.T, dir string) (text string) {
 	t.Helper()
 	all, err := os.ReadDir(dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestHalfMade(t *testing.T) {
 		}
 	}
 	accept(t, openIn(t, dir), order("a", "", 1))
-	if text := files(t, dir); strings.Contains(text, "half") {
+	if text := held(t, dir); strings.Contains(text, "half") {
 		t.Errorf("%.500q", text)
 	}
 }

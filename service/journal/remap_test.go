@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 func table(name string, names ...string) Identity {
@@ -176,7 +178,7 @@ func TestUpgradeThird(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for from, to := range map[string]string{"version3.db": oldName, "version3.wal": oldName + "-wal", "version3.head": oldHead} {
-		if err := copyFile(filepath.Join("testdata", from), filepath.Join(dir, to)); err != nil {
+		if err := files.Copy(filepath.Join("testdata", from), filepath.Join(dir, to), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,12 +186,12 @@ func TestUpgradeThird(t *testing.T) {
 	if err := os.Remove(filepath.Join(lost, oldName+"-wal")); err != nil {
 		t.Fatal(err)
 	}
-	before := files(t, lost)
+	before := held(t, lost)
 	var damaged *DamagedError
 	if _, err := Open(t.Context(), lost, someone); !errors.As(err, &damaged) {
 		t.Errorf("without its log: %v", err)
 	}
-	if after := files(t, lost); !strings.HasSuffix(after, before) && len(after) < len(before) {
+	if after := held(t, lost); !strings.HasSuffix(after, before) && len(after) < len(before) {
 		t.Error("what was refused has changed")
 	}
 	closeWith(t, openIn(t, dir), want)
