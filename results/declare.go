@@ -84,18 +84,18 @@ func Declare[R any](text, table string, own map[string]func(R) any) (out Columns
 		d, err := ParseColumn(strings.TrimSpace(line))
 		c := Col[R]{d.Column, own[d.Name]}
 		if err == nil && c.Cell == nil {
-			c.Cell, c.Kind, err = pathCell[R](d)
+			c.Cell, c.Kind, err = PathCell[R](d)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("results: table %s: column %s: %v", table, d.Name, err))
 		}
 		part := Columns[R]{c}
 		if d.If != "" {
-			holds, _, err := At[R](d.If)
+			holds, err := Holds[R](d.If)
 			if err != nil {
 				panic(fmt.Sprintf("results: table %s: column %s: %v", table, d.Name, err))
 			}
-			part = part.When(func(r R) bool { v := holds(r); return v.IsValid() && !v.IsZero() })
+			part = part.When(holds)
 		}
 		out = append(out, part...)
 	}
@@ -107,8 +107,14 @@ func Declare[R any](text, table string, own map[string]func(R) any) (out Columns
 	return out
 }
 
-// pathCell is the cell that a column's path leads to, and its kind.
-func pathCell[R any](d Declared) (cell func(R) any, kind Kind, err error) {
+// Holds tells of a row whether what a path leads to is there, and not false or 0.
+func Holds[R any](path string) (func(R) bool, error) {
+	to, _, err := At[R](path)
+	return func(r R) bool { v := to(r); return v.IsValid() && !v.IsZero() }, err
+}
+
+// PathCell is the cell that a column's path leads to, and its kind.
+func PathCell[R any](d Declared) (cell func(R) any, kind Kind, err error) {
 	to, t, err := At[R](cmp.Or(d.Path, strings.ReplaceAll(d.Name, "_", "")))
 	if err != nil {
 		return nil, "", err

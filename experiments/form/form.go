@@ -10,7 +10,6 @@ package form
 
 import (
 	"fmt"
-	"strings"
 	"text/template"
 
 	"github.com/textpoke/textpoke/results"
@@ -207,12 +206,8 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 // source is where a column's cells come from.
 func source[R any](c Column, before map[string]func(R) any) (func(R) any, error) {
 	if c.From == nil {
-		path := c.Path
-		if path == "" {
-			path = strings.ReplaceAll(c.Name, "_", "")
-		}
-		to, _, err := results.At[R](path)
-		return func(r R) any { return results.CellAt(to(r), c.Kind) }, err
+		cell, _, err := results.PathCell[R](c.Declared)
+		return cell, err
 	}
 	names := c.From.Names()
 	for _, name := range names {
@@ -259,13 +254,9 @@ func onlyIf[R any](c Column, cell func(R) any, before map[string]func(R) any) (f
 		return err == nil && !v.IsEmpty() && v != results.Bool(false)
 	}
 	if before[c.If] == nil {
-		to, _, err := results.At[R](c.If)
-		if err != nil {
+		var err error
+		if holds, err = results.Holds[R](c.If); err != nil {
 			return nil, err
-		}
-		holds = func(r R) bool {
-			v := to(r)
-			return v.IsValid() && !v.IsZero()
 		}
 	}
 	return func(r R) any {
