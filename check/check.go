@@ -18,6 +18,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -207,26 +208,26 @@ func Command(flags []string) string { return sim.Command(append([]string{"check"
 func (r *VerdictRow) Answer() string {
 	switch r.Verdict {
 	case explore.Unsafe:
-		return fmt.Sprintf("UNSAFE: %s in %s", r.Violation.Property, several(r.Depth, "step"))
+		return fmt.Sprintf("UNSAFE: %s in %s", r.Violation.Property, spelling.Several(r.Depth, "step"))
 	case explore.Safe:
-		return fmt.Sprintf("SAFE for %s, %s (%s)", machineOf(r.Model.Roles), several(len(r.Model.Code.Sites), "site"),
-			several(int(r.States), "state"))
+		return fmt.Sprintf("SAFE for %s, %s (%s)", machineOf(r.Model.Roles), spelling.Several(len(r.Model.Code.Sites), "site"),
+			spelling.Several(int(r.States), "state"))
 	}
 	if r.Verdict == explore.NotFound {
 		return fmt.Sprintf("NOT FOUND: %s of %s in all have met nothing, which proves nothing",
-			several(int(r.Swarm), "search"), several(int(r.States), "state"))
+			spelling.Several(int(r.Swarm), "search"), spelling.Several(int(r.States), "state"))
 	}
-	return fmt.Sprintf("INCOMPLETE: nothing breaks in the first %s; %s", several(int(r.States), "state"), r.Cut)
+	return fmt.Sprintf("INCOMPLETE: nothing breaks in the first %s; %s", spelling.Several(int(r.States), "state"), r.Cut)
 }
 
 // CutShort says how far an incomplete search has got, and its question.
 func (r *VerdictRow) CutShort() string {
 	if r.Verdict == explore.NotFound {
 		return fmt.Sprintf("%s went as deep as %s and met nothing: that proves nothing: %s",
-			several(int(r.Swarm), "search"), several(r.Depth, "step"), Command(r.Short()))
+			spelling.Several(int(r.Swarm), "search"), spelling.Several(r.Depth, "step"), Command(r.Short()))
 	}
-	return fmt.Sprintf("nothing is known beyond %s and %s: %s: %s", several(r.Depth-1, "step"),
-		several(int(r.States), "state"), r.Cut, Command(r.Short()))
+	return fmt.Sprintf("nothing is known beyond %s and %s: %s: %s", spelling.Several(r.Depth-1, "step"),
+		spelling.Several(int(r.States), "state"), r.Cut, Command(r.Short()))
 }
 
 // Answers is what several verdicts come to, in a line.
@@ -247,25 +248,16 @@ func Tally[R any, V ~string](rows []R, of func(R) V, order ...V) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
 		}
 	}
-	return strings.Join(parts, ", ") + fmt.Sprintf(" of %s", several(len(rows), "question"))
+	return strings.Join(parts, ", ") + fmt.Sprintf(" of %s", spelling.Several(len(rows), "question"))
 }
 
 // machineOf is a machine in words: how many CPUs, and which, unless all are busy.
 func machineOf(roles []cpus.Role) string {
 	text := cpus.FormatRoles(roles)
 	if strings.Contains(text, "=") {
-		return several(len(roles), "CPU") + " (" + text + ")"
+		return spelling.Several(len(roles), "CPU") + " (" + text + ")"
 	}
-	return several(len(roles), "CPU")
-}
-
-func several(n int, what string) string {
-	if n != 1 && strings.HasSuffix(what, "ch") {
-		what += "es"
-	} else if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	return spelling.Several(len(roles), "CPU")
 }
 
 // Search says how questions are searched: its limits and its reductions. Commands and experiments declare these choices

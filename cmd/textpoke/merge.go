@@ -65,23 +65,13 @@ func mergeCommand(c *common) *cobra.Command {
 				return err
 			}
 			for _, dir := range dirs {
-				if same(dir, c.out) {
+				if same, _ := files.Same(dir, c.out); same {
 					return fmt.Errorf("--out %s: it is one of the shards, which would be lost", c.out)
 				}
 			}
 			return c.write(cmd, whole)
 		},
 	}, "", mergedColumns.Table("merged"))
-}
-
-// same tells whether two names are of one directory.
-func same(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // write writes what shards make together, the manifest last, and answers as they did.

@@ -147,15 +147,6 @@ type Layer struct {
 	Format           string // of labels
 }
 
-// Error says in one line what is wrong with a file.
-type Error struct {
-	File   string
-	Line   int // from 1
-	Reason string
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
-
 // Axis is the axis of that name; nil if there is none.
 func (g *Grid) Axis(name string) *Axis {
 	for i := range g.Axes {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -79,7 +80,7 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"":                                      "f:0: no report",
+		"":                                      "f:1: no report",
 		good:                                    "f:5: no report",
 		"grid: count\n" + report:                "f:1: no name",
 		"name: a\ngrid: count\n" + report:       "f:1: no columns",
@@ -136,7 +137,7 @@ func TestWrong(t *testing.T) {
 		good + "figure:\n  what: {{.x\n  published: 1\n  ours: 2\n" + report: "f:7: unclosed action",
 	} {
 		_, err := Parse("f", []byte(text), base)
-		var wrong *Error
+		var wrong *inputs.ParseError
 		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
 		}

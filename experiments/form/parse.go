@@ -14,6 +14,7 @@ import (
 	"text/template"
 	"unicode/utf8"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
@@ -44,7 +45,7 @@ type item struct {
 }
 
 // Parse reads a file; name is what errors call it, base has what its templates may use
-// besides. Errors are *Error.
+// besides. Errors are *[inputs.ParseError].
 func Parse(name string, src []byte, base *template.Template) (*Form, error) {
 	f := &Form{File: name}
 	blocks, err := f.blocks(src)
@@ -66,7 +67,7 @@ func Parse(name string, src []byte, base *template.Template) (*Form, error) {
 }
 
 func (f *Form) wrong(line int, format string, args ...any) error {
-	return &Error{f.File, line, fmt.Sprintf(format, args...)}
+	return &inputs.ParseError{File: f.File, Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
 // blocks cuts the text into its blocks and its report.
@@ -91,7 +92,7 @@ func (f *Form) blocks(src []byte) (out []block, err error) {
 			return nil, err
 		}
 	}
-	return nil, f.wrong(line, "no report: want a line %s and the report's template below it", reportBegins)
+	return nil, f.wrong(max(line, 1), "no report: want a line %s and the report's template below it", reportBegins)
 }
 
 // add takes a line.

@@ -133,7 +133,7 @@ type grid struct {
 }
 
 func (g *grid) wrong(line int, format string, args ...any) error {
-	return &form.Error{File: g.form.File, Line: line, Reason: fmt.Sprintf(format, args...)}
+	return &inputs.ParseError{File: g.form.File, Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
 // check holds the grid's axes and their values against those that there are.

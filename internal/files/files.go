@@ -135,6 +135,16 @@ func Write(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return f.Commit()
 }
 
+// Same tells whether two names are of one file, or of one directory.
+func Same(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y), err
+}
+
 // Copy writes what is in one file into another, as Write does.
 func Copy(from, to string, mode fs.FileMode) error {
 	f, err := os.Open(from)

@@ -172,19 +172,14 @@ type ParseError struct {
 }
 
 func (e *ParseError) Error() string {
-	var b strings.Builder
-	b.WriteString(oneLine(e.File))
-	if e.Line > 0 {
-		b.WriteByte(':')
-		b.WriteString(strconv.Itoa(e.Line))
-	}
-	b.WriteString(": ")
+	text := e.Reason
 	if e.Value != "" {
-		b.WriteString(e.Value)
-		b.WriteString(": ")
+		text = e.Value + ": " + text
 	}
-	b.WriteString(e.Reason)
-	return b.String()
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", oneLine(e.File), e.Line, text)
+	}
+	return oneLine(e.File) + ": " + text
 }
 
 // oneLine keeps a file's name from breaking the line that it is printed in.

@@ -82,6 +82,16 @@ func Each[T any](all []T, spell func(T) string) (out []string) {
 	return out
 }
 
+// Several is a number of things.
+func Several(n int, what string) string {
+	if n != 1 && strings.HasSuffix(what, "ch") {
+		what += "es"
+	} else if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // Number is the number of a name among the valid ones. An error calls the name a what.
 func Number[T ~uint8](what, name string, valid []string) (T, error) {
 	i := slices.Index(valid, name)

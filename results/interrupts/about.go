@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Nearest is the rounds that counts are nearest to, and the interrupts that these leave over.
@@ -18,7 +20,7 @@ type Nearest struct {
 
 // said is the rounds, their senders and the rest, in words.
 func (n *Nearest) said(cpus []int) string {
-	return fmt.Sprintf("%s, sent by %s; left over: %s", plural(int(n.Rounds), "round"), senders(n.Sent, n.Rounds, cpus),
+	return fmt.Sprintf("%s, sent by %s; left over: %s", spelling.Several(int(n.Rounds), "round"), senders(n.Sent, n.Rounds, cpus),
 		leftOver(n.Left, cpus))
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Options chooses which rows are compared, and how they are explained.
@@ -83,9 +85,9 @@ func (r *Comparison) Sentence() string {
 	case r.Known && r.Rounds == 0:
 		return r.Name + ": no rounds"
 	case r.Known && r.Simpler != nil:
-		return fmt.Sprintf("%s: %s, sent by %s; or %s", r.Name, plural(int(r.Rounds), "round"), r.SentBy(), r.Simpler.said(r.CPUs))
+		return fmt.Sprintf("%s: %s, sent by %s; or %s", r.Name, spelling.Several(int(r.Rounds), "round"), r.SentBy(), r.Simpler.said(r.CPUs))
 	case r.Known:
-		return fmt.Sprintf("%s: %s, sent by %s", r.Name, plural(int(r.Rounds), "round"), r.SentBy())
+		return fmt.Sprintf("%s: %s, sent by %s", r.Name, spelling.Several(int(r.Rounds), "round"), r.SentBy())
 	case r.Near == nil:
 		return r.Name + ": " + r.Reason
 	case r.Near.Rounds == 0:

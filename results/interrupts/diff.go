@@ -5,6 +5,8 @@ package interrupts
 import (
 	"fmt"
 	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // RowDelta is what happened to one row between two snapshots.
@@ -47,7 +49,7 @@ func Diff(before, after Snapshot) ([]RowDelta, error) {
 		if both {
 			if len(a.Counts) != len(b.Counts) {
 				return nil, wrong(after.Name, a.Line, a.Name,
-					fmt.Sprintf("the row has %s, before it has %d", plural(len(a.Counts), "count"), len(b.Counts)))
+					fmt.Sprintf("the row has %s, before it has %d", spelling.Several(len(a.Counts), "count"), len(b.Counts)))
 			}
 			d.After = a.Counts
 			d.Delta = make([]int64, len(a.Counts))

@@ -5,9 +5,9 @@ package interrupts
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/internal/inputs"
 )
 
@@ -27,7 +27,7 @@ func Read(path string) (Snapshot, error) {
 // Load reads what two file names stand for: two snapshots, or, when both name
 // the same file, all diffs in it, the "<" rows before and the ">" rows after.
 func Load(before, after string) ([]Pair, error) {
-	same, err := sameFile(before, after)
+	same, err := files.Same(before, after)
 	if err != nil {
 		return nil, fmt.Errorf("read interrupts: %w", err)
 	}
@@ -48,18 +48,6 @@ func Load(before, after string) ([]Pair, error) {
 		return nil, err
 	}
 	return []Pair{{Before: b, After: a}}, nil
-}
-
-func sameFile(a, b string) (bool, error) {
-	infoA, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
-	infoB, err := os.Stat(b)
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(infoA, infoB), nil
 }
 
 // Sample reads the file (ProcFile, outside of tests) before and after a call of

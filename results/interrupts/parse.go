@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Snapshot is one reading of /proc/interrupts, or some rows of one.
@@ -205,7 +207,7 @@ func assemble(file string, rows []*scanned) (Snapshot, error) {
 		}
 		lines[r.row.Name] = r.row.Line
 		if have := len(r.row.Counts); have != len(s.CPUs) && !(have == 1 && r.row.Description == "") {
-			return fail(r, fmt.Sprintf("the row has %s, others have %d", plural(have, "count"), len(s.CPUs)))
+			return fail(r, fmt.Sprintf("the row has %s, others have %d", spelling.Several(have, "count"), len(s.CPUs)))
 		}
 		s.Rows = append(s.Rows, r.row)
 	}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/internal/golden"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // sameCounts compares snapshots by what they say, not by where it was read.
@@ -309,7 +310,7 @@ func valid(s Snapshot) error {
 		}
 		seen[r.Name] = true
 		if len(r.Counts) != len(s.CPUs) && !(len(r.Counts) == 1 && r.Description == "") {
-			return fail("row %s has %s for %s", r.Name, plural(len(r.Counts), "count"), plural(len(s.CPUs), "CPU"))
+			return fail("row %s has %s for %s", r.Name, spelling.Several(len(r.Counts), "count"), spelling.Several(len(s.CPUs), "CPU"))
 		}
 		if slices.Min(r.Counts) < 0 {
 			return fail("row %s has a negative count", r.Name)

@@ -5,6 +5,8 @@ package interrupts
 import (
 	"fmt"
 	"math"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Range is the numbers from Lo to Hi, both included.
@@ -72,7 +74,7 @@ func Patches(rounds, perBatch int64, slots int, other Range) (Interval, error) {
 	i := interval(most, most, slots)
 	i.Rest = (rounds - other.Lo) % perBatch
 	i.Reason = fmt.Sprintf("no whole number of batches: at least %s must come from elsewhere",
-		plural(int(i.Rest), "more round"))
+		spelling.Several(int(i.Rest), "more round"))
 	return i, nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 const (
@@ -189,7 +191,7 @@ func (s *scanner) take(no int, text string, width int) error {
 		full := r.cpus != nil && len(r.row.Counts) == len(r.cpus)
 		if full && number.MatchString(first) {
 			return s.fail(no, first, fmt.Sprintf("row %s has more counts than the header's %s", r.row.Name,
-				plural(len(r.cpus), "CPU")))
+				spelling.Several(len(r.cpus), "CPU")))
 		}
 		if full || !startsAsNumber(first) {
 			return s.describe(no, strings.TrimSpace(text))
@@ -233,16 +235,9 @@ func (s *scanner) close() error {
 	s.open = nil
 	if have, want := len(r.row.Counts), len(r.cpus); r.cpus != nil && have != want &&
 		!(have == 1 && r.row.Description == "") {
-		return s.fail(r.row.Line, r.row.Name, fmt.Sprintf("the row has %s, the header %s", plural(have, "count"),
-			plural(want, "CPU")))
+		return s.fail(r.row.Line, r.row.Name, fmt.Sprintf("the row has %s, the header %s", spelling.Several(have, "count"),
+			spelling.Several(want, "CPU")))
 	}
 	s.rows = append(s.rows, r)
 	return nil
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
