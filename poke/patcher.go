@@ -91,7 +91,7 @@ const (
 
 // Step advances the patcher by at most one access to g. Errors are
 // *MismatchError from Verify, ctx's from Verify, Publish and Write, and Fault's
-// wrapped in *StoreError; the state then says how far the plan got.
+// from Write; the state then says how far the plan got.
 func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, error) {
 	switch {
 	case p.Between() && p.Endless():
@@ -300,19 +300,6 @@ func (p *Patcher) verify(st Step, g Ground) error {
 	return nil
 }
 
-// StoreError says that a store failed.
-type StoreError struct {
-	Addr records.Addr
-	Part Part
-	Err  error
-}
-
-func (e *StoreError) Error() string {
-	return fmt.Sprintf("write %s of site %s: %v", e.Part, e.Addr, e.Err)
-}
-
-func (e *StoreError) Unwrap() error { return e.Err }
-
 // ErrInjected is the failure of a store that a test asked for; a kernel's would
 // be EPERM (aarch64_insn_patch_text_nosync) or EFAULT.
 var ErrInjected = errors.New("injected write failure")
@@ -323,7 +310,7 @@ func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 	patch := &p.Patches[i]
 	if p.stage == 0 && p.Fault != nil {
 		if err := p.Fault(st, i); err != nil {
-			return &StoreError{patch.Addr, st.Part, err}
+			return fmt.Errorf("write %s of site %s: %w", st.Part, patch.Addr, err)
 		}
 	}
 	p.stage = 1

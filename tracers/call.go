@@ -3,6 +3,8 @@
 package tracers
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/records"
@@ -153,10 +155,8 @@ type Frame struct {
 	regs  bool
 }
 
-// FreedError says that a call met something that was freed.
-type FreedError struct{ What string }
-
-func (e *FreedError) Error() string { return "call through " + e.What + ", which was freed" }
+// ErrFreed says that a call met something that was freed.
+var ErrFreed = errors.New("which was freed")
 
 // Enter executes a site and loads the ops that it leads to: the literal's, the one
 // behind a trampoline, or the global pair.
@@ -183,18 +183,18 @@ func (c *Core) Enter(rec int) *Frame {
 	return f
 }
 
-// Finish goes on to the end, calls whom it meets, and says who that was, in order. A
-// *FreedError says that what it had loaded was freed meanwhile.
+// Finish goes on to the end, calls whom it meets, and says who that was, in order. An
+// ErrFreed says that what it had loaded was freed meanwhile.
 func (f *Frame) Finish(t *Task) ([]Called, error) {
 	c := f.c
 	i := slices.Index(c.frames, f)
 	c.frames = slices.Delete(c.frames, i, i+1)
 	defer c.release()
 	if f.tramp != nil && f.tramp.gone {
-		return nil, &FreedError{"the trampoline of ops " + f.op.Name}
+		return nil, fmt.Errorf("call through the trampoline of ops %s, %w", f.op.Name, ErrFreed)
 	}
 	if f.op != nil && f.op.alive == freed {
-		return nil, &FreedError{"ops " + f.op.Name}
+		return nil, fmt.Errorf("call through ops %s, %w", f.op.Name, ErrFreed)
 	}
 	w := walk{Frame: f, t: t, late: f.calls}
 	if w.late == 0 {

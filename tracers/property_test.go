@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
-	"pgregory.net/rapid"
 )
 
 // play is a tracer with clients who do anything, and a twin that knows only who is

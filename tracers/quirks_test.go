@@ -120,8 +120,7 @@ func TestFreed(t *testing.T) {
 				c.FreeAtOnce(o)
 			}
 			_, err := call.Finish(new(Task))
-			var freed *FreedError
-			if errors.As(err, &freed) == wait {
+			if errors.Is(err, ErrFreed) == wait {
 				t.Errorf("waited %v: %v", wait, err)
 			}
 			if wait && (!o.Released() || c.Free(o) != nil) {

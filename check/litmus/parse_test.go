@@ -218,9 +218,8 @@ func TestTooLarge(t *testing.T) {
 	}
 	test := parse(t, src+"outcome x=3\nexpect none arm(0,0)\n")
 	rows, err := test.Run(context.Background())
-	var large *TooLargeError
-	if !errors.As(err, &large) || rows != nil {
-		t.Errorf("%d rows, %v; want a TooLargeError", len(rows), err)
+	if !errors.Is(err, ErrTooLarge) || rows != nil {
+		t.Errorf("%d rows, %v; want ErrTooLarge", len(rows), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -4,6 +4,7 @@ package litmus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,7 +47,7 @@ func (r *Row) Check() error {
 }
 
 // Run answers the test for every class that its file expects something of, in
-// the order of ClassNames. It fails with a *TooLargeError when a search does not
+// the order of ClassNames. It fails with ErrTooLarge when a search does not
 // end, or when ctx ends.
 func (t *Test) Run(ctx context.Context) ([]Row, error) {
 	rows := make([]Row, 0, len(t.expect))
@@ -142,7 +143,7 @@ func (m *machine) explore(ctx context.Context, visit func(s *state, parent int32
 				continue
 			}
 			if len(seen) == maxStates {
-				return &TooLargeError{m.test.Name, m.class.name, maxStates}
+				return fmt.Errorf("litmus %s on %s: more than %d states: %w", m.test.Name, m.class.name, maxStates, ErrTooLarge)
 			}
 			seen[next] = struct{}{}
 			queue = append(queue, next)
@@ -154,14 +155,5 @@ func (m *machine) explore(ctx context.Context, visit func(s *state, parent int32
 	return nil
 }
 
-// TooLargeError says that a test has more states than a search keeps: there is no
-// verdict.
-type TooLargeError struct {
-	Test, Class string
-	States      int // so many were looked at
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("litmus %s on %s: more than %d states: too large to say allowed or forbidden", e.Test, e.Class,
-		e.States)
-}
+// ErrTooLarge says that a test has more states than a search keeps: there is no verdict.
+var ErrTooLarge = errors.New("too large to say allowed or forbidden")

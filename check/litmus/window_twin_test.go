@@ -127,7 +127,7 @@ func (t *Test) windowExplore(ctx context.Context, c *class, end func(s *windowSt
 		s := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
 		if len(seen) > maxStates {
-			return &TooLargeError{t.Name, c.name + " by windows", maxStates}
+			return ErrTooLarge
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -20,8 +20,7 @@ func TestActsWrong(t *testing.T) {
 				m := model(t, setup(t, arch, "breakpoint", mutation, 2, sites))
 				wrong := verdict(t, m) == cpus.WrongInstruction
 				err := Write(io.Discard, m)
-				unsupported := (*UnsupportedError)(nil)
-				if refused := errors.As(err, &unsupported) && strings.Contains(err.Error(), "is not the site's"); refused != wrong {
+				if refused := errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "is not the site's"); refused != wrong {
 					t.Errorf("%s, %q, %d sites: %v; the checker finds a wrong instruction: %v", arch, mutation, sites, err, wrong)
 				}
 			}

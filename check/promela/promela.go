@@ -4,6 +4,7 @@ package promela
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,16 +27,10 @@ var patcherText string
 
 var templates = template.Must(template.New("model").Parse(machineText + cpuText + patcherText))
 
-// UnsupportedError names the part of a model that Promela's export does not have.
-type UnsupportedError struct {
-	What string
-}
+// ErrUnsupported stands before the part of a model that Promela's export does not have.
+var ErrUnsupported = errors.New("a Promela model cannot have")
 
-func (e *UnsupportedError) Error() string {
-	return "a Promela model cannot have " + e.What
-}
-
-// Write writes a Promela model of m, which must be Prepared. An *UnsupportedError
+// Write writes a Promela model of m, which must be Prepared. An ErrUnsupported
 // names what m has that is left out.
 func Write(w io.Writer, m *explore.Model) error {
 	if err := supported(m); err != nil {
@@ -46,14 +41,16 @@ func Write(w io.Writer, m *explore.Model) error {
 	x.findSites()
 	page := x.page()
 	if x.callsNobody && !m.Code.Literals() {
-		return &UnsupportedError{"text that calls an ops without a tracer"}
+		return fmt.Errorf("%w text that calls an ops without a tracer", ErrUnsupported)
 	}
 	return templates.Execute(w, page)
 }
 
 // supported names the first thing of a model that is left out.
 func supported(m *explore.Model) error {
-	no := func(what string, args ...any) error { return &UnsupportedError{fmt.Sprintf(what, args...)} }
+	no := func(what string, args ...any) error {
+		return fmt.Errorf("%w %s", ErrUnsupported, fmt.Sprintf(what, args...))
+	}
 	switch {
 	case m.Programs[0].Menu != nil:
 		return no("the workload endless, but it can have the workload once")

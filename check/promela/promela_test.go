@@ -68,7 +68,7 @@ func TestUnsupported(t *testing.T) {
 		m := model(t, setup(t, "x86_64", "breakpoint", "", 2, 1))
 		c.change(m)
 		err := Write(io.Discard, m)
-		if unsupported := (*UnsupportedError)(nil); !errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want something about %q", err, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ package build
 
 import (
 	_ "embed"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,14 +47,7 @@ type program struct {
 	Package string `col:"package"`
 }
 
-// MissingError says which programs a build lacks, by Debian's names of their packages.
-type MissingError struct{ Packages []string }
-
-func (e *MissingError) Error() string {
-	return "a kernel cannot be built here: apt-get install " + strings.Join(e.Packages, " ")
-}
-
-// missing lists the tools that a build for an architecture lacks.
+// missing lists the programs that a build for an architecture lacks, by Debian's names of their packages.
 func missing(a Arch) error {
 	var packages []string
 	for _, p := range append(sheet.Must[program]("programs.csv", programTable), program{a.Compiler + "gcc", a.Package}) {
@@ -62,7 +56,7 @@ func missing(a Arch) error {
 		}
 	}
 	if len(packages) > 0 {
-		return &MissingError{packages}
+		return errors.New("a kernel cannot be built here: apt-get install " + strings.Join(packages, " "))
 	}
 	return nil
 }

@@ -71,16 +71,6 @@ type Watched struct {
 // behind it.
 const mark = "@vm "
 
-// LineError is a line of the guest that cannot be understood.
-type LineError struct {
-	Line        int // of the console, from 1
-	Text, Wrong string
-}
-
-func (e *LineError) Error() string {
-	return fmt.Sprintf("console, line %d: %q: %s", e.Line, e.Text, e.Wrong)
-}
-
 // listen reads the console of a machine of so many CPUs to its end. It calls hear, which may be nil, with every
 // reading and skip as it comes. It fails on the guest's own complaint and on damaged lines of the guest, and then
 // returns the readings so far beside the error.
@@ -98,7 +88,7 @@ func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
 			if _, ok := errors.AsType[guestError](err); ok {
 				return l.told, err
 			}
-			return l.told, &LineError{n, text, err.Error()}
+			return l.told, fmt.Errorf("console, line %d: %q: %w", n, text, err)
 		}
 		if l.reading == nil && hear != nil {
 			hear(l.told)
