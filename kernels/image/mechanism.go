@@ -67,6 +67,9 @@ const (
 	ModuleSyncs   = "module-syncs"    // rounds, or remote fences, for each area of a module that is loaded
 	ModuleAreas   = "module-areas"    // 1: a module's memory is allocated by area; 0: in two parts, one of them for its start
 	ModuleTexts   = "module-texts"    // changes of protection of each text of a module
+	ModulePlaces  = "module-places"   // remote fences of a place of a module for which the CPU has an alternative
+	ModuleFences  = "module-fences"   // remote fences of a module's text that becomes read-only and executable
+	PageFences    = "page-fences"     // remote fences of a page of a module that is given back
 	ModuleLate    = "module-late"     // 1: after its start only memory that is read-only from then on is touched
 )
 

@@ -32,13 +32,14 @@ type Module struct {
 	Calls     map[string]int // sites, by the symbol of the key
 	Branches  int            // of static keys
 	Keys      map[string]int // branches of keys that the module does not define
-	Areas     map[Area]bool  // of memory that it takes
+	Areas     map[Area]int   // bytes of memory that it takes
+	Zbb       int            // places of riscv64's text that are replaced where CPUs have the extension Zbb
 }
 
 // Area is memory that a module's sections share (enum mod_mem_type, include/linux/module.h, Linux 6.4).
 type Area uint8
 
-// The areas. Symbols of its own are in InitData, and struct module is in Data.
+// The areas. Its symbols are in InitData, and those that stay in Data too, beside struct module.
 const (
 	Text Area = iota
 	Data
@@ -111,26 +112,53 @@ func ReadModule(file string, b []byte) (*Module, error) {
 		return nil, vmlinux.InFile(file, vmlinux.Fail("ELF file", "not a kernel module of %s", vmlinux.ArchNames()))
 	}
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
-	m := &Module{Name: name, Arch: a.Name, Calls: map[string]int{}, Keys: map[string]int{},
-		Areas: map[Area]bool{Data: true, InitData: true}}
+	m := &Module{Name: name, Arch: a.Name, Calls: map[string]int{}, Keys: map[string]int{}, Areas: map[Area]int{}}
 	syms, err := f.Symbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, vmlinux.InFile(file, vmlinux.Fail("symbols", "%s", unpack.Reason(err)))
 	}
 	for _, s := range f.Sections {
 		if a, ok := area(s); ok {
-			m.Areas[a] = true
+			m.take(a, s.Size, s.Addralign)
 		}
 		if s.Type != elf.SHT_RELA || int(s.Info) >= len(f.Sections) {
 			continue
 		}
 		rela, err := s.Data()
+		if err == nil {
+			err = m.table(f, f.Sections[s.Info], rela, syms)
+		}
 		if err != nil {
 			return nil, vmlinux.InFile(file, vmlinux.Fail("section "+s.Name, "%s", unpack.Reason(err)))
 		}
-		m.table(f, f.Sections[s.Info], rela, syms)
 	}
+	m.symbols(f, syms)
 	return m, nil
+}
+
+// take adds a section to an area.
+func (m *Module) take(a Area, size, align uint64) {
+	align = min(max(1, align), MaxModule)
+	m.Areas[a] = int((uint64(m.Areas[a])+align-1)/align*align + min(size, MaxModule))
+}
+
+// symbols adds what layout_symtab does (kernel/module/kallsyms.c, Linux 6.12): all symbols, each with a byte for its type,
+// the file's names, and a struct mod_kallsyms; and once more those of sections that stay, each with its own name.
+func (m *Module) symbols(f *elf.File, syms []elf.Symbol) {
+	const each, table = elf.Sym64Size + 1, 40
+	all, stay := uint64(each*(len(syms)+1)+table), uint64(each+1) // the first has no name
+	for _, y := range syms {
+		if i := int(y.Section); y.Name != "" && i < len(f.Sections) {
+			if a, ok := area(f.Sections[i]); ok && a < InitText {
+				stay += uint64(each + len(y.Name) + 1)
+			}
+		}
+	}
+	if s := f.Section(".strtab"); s != nil {
+		all += s.Size
+	}
+	m.take(Data, stay, 8)
+	m.take(InitData, all, 8)
 }
 
 // place is what a relocation names.
@@ -162,7 +190,7 @@ func places(f *elf.File, rela []byte, syms []elf.Symbol) map[uint64]place {
 }
 
 // table counts one table of a module.
-func (m *Module) table(f *elf.File, s *elf.Section, rela []byte, syms []elf.Symbol) {
+func (m *Module) table(f *elf.File, s *elf.Section, rela []byte, syms []elf.Symbol) error {
 	switch s.Name {
 	case "__mcount_loc", "__patchable_function_entries":
 		m.Records += len(rela) / relaBytes
@@ -183,7 +211,17 @@ func (m *Module) table(f *elf.File, s *elf.Section, rela []byte, syms []elf.Symb
 				m.Keys[key.symbol]++
 			}
 		}
+	case ".alternative": // struct alt_entry and RISCV_ISA_EXT_ZBB: alternative.h and hwcap.h of arch/riscv, Linux 6.12
+		const entry, zbb = 16, 30
+		b, err := s.Data()
+		for ; len(b) >= entry; b = b[entry:] {
+			if vendor, wants := le.Uint16(b[8:]), le.Uint16(b[12:]); vendor == 0 && wants == zbb {
+				m.Zbb++
+			}
+		}
+		return err
 	}
+	return nil
 }
 
 // tableBytes is a table's size in whole entries, no more than a file of a module holds.

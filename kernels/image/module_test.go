@@ -42,12 +42,14 @@ func TestModule(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	// Data has two words, and 25 bytes and the name of the first symbol, traced, other and own_key; InitData 25 bytes of
+	// each of 11, 61 of names and 40 for their table. Of three places one is for Zbb alone.
 	all := &Module{Name: "some_module", Arch: "x86_64", Records: 3, Sites: 3, SitesInit: 1,
 		Calls: map[string]int{"__SCK__outer": 2, "__SCK__another": 1}, Branches: 3, Keys: map[string]int{"outer_key": 2},
-		Areas: map[Area]bool{Text: true, Data: true, Rodata: true, AfterInit: true, CallTable: true, InitText: true,
-			InitData: true, InitRodata: true}}
+		Areas: map[Area]int{Text: 4 + 1, Data: 2*8 + 4*25 + 1 + 7 + 6 + 8, Rodata: 16 + 3*16 + 8, AfterInit: 48, CallTable: 24,
+			InitText: 1, InitData: 11*25 + 61 + 40, InitRodata: 8}, Zbb: 1}
 	small := &Module{Name: "some_module", Arch: "x86_64", Calls: map[string]int{}, Keys: map[string]int{},
-		Areas: map[Area]bool{Data: true, InitData: true}}
+		Areas: map[Area]int{Data: 25 + 1, InitData: 25 + 40}}
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		b    []byte

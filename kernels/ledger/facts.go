@@ -107,11 +107,15 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 			About: "wakeups by the scheduler, of stoppers too"},
 	}
 	if traits.FirmwareRounds {
-		k.rows = append(k.rows, Row{"", k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
+		k.rows = append(k.rows, Row{"", k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"},
+			Row{"", flushRow, false, true, "flushes of translations by firmware: those of modules are modelled"})
 	}
 	k.Records = f.records()
 	return k, nil
 }
+
+// flushRow is where riscv64's firmware counts flushes of translations for all of the kernel (flush_tlb_all).
+const flushRow = "FW_SFENCE_VMA_RECVD"
 
 // callRow is where smp_call_function is counted: on riscv64 IPI1 (arch/riscv/kernel/smp.c,
 // IPI_CALL_FUNC), whose rounds the firmware sends.

@@ -64,7 +64,13 @@ func (r *Replay) load(m *image.Module) {
 			fmt.Sprintf("instruction caches are flushed for %d areas of %s: %s", n, m.Name,
 				r.k.Facts.Mechanisms[image.ModuleSyncs].Evidence))
 	}
-	texts := has(m, image.Text, image.InitText)
+	each := m.Zbb * r.k.Facts.value(image.ModulePlaces)
+	r.note(Entry{Cause: cpus.CoreSync, Row: r.k.SyncRow, Pokes: 1, RoundsPerPoke: each, Fewer: each, Basis: Assumed,
+		Source: fmt.Sprintf("%d places of %s are written where CPUs have the extension Zbb", m.Zbb, m.Name)})
+	texts, constants := has(m, image.Text, image.InitText), has(m, image.Rodata, image.InitRodata)
+	once := r.mech(image.ModuleLate) // or constants become read-only again after the start
+	r.fences(r.k.Facts.value(image.ModuleFences)*texts+(3-once)*constants+has(m, image.Data, image.InitData)+
+		2*has(m, image.AfterInit), m, image.InitText, image.InitData, image.InitRodata)
 	text, late, start := r.mech(image.ModuleTexts)*texts, has(m, image.AfterInit), 1
 	why := "text becomes read-only and executable, that of the start too"
 	switch {
@@ -84,7 +90,7 @@ func (r *Replay) load(m *image.Module) {
 		r.flush(1, "the block that the last module left is unmapped before")
 	}
 	r.flushOrMore(text, why)
-	r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
+	r.flush(constants, "constants become read-only")
 	if late > 0 || r.mech(image.ModuleLate) == 0 || r.cached() && has(m, image.InitText) > 0 {
 		r.flush(1, "the file's copy is unmapped before the next change of protection")
 	}
@@ -92,9 +98,24 @@ func (r *Replay) load(m *image.Module) {
 	r.flush(start, "what was for the start is freed, after a grace period")
 }
 
+// fences are the flushes of translations by firmware: one for each change of protection (all but text becomes not
+// executable, too: module_enable_data_nx, kernel/module/strict_rwx.c, Linux 6.12), and for areas that are freed.
+func (r *Replay) fences(changes int, m *image.Module, freed ...image.Area) {
+	pages := 0
+	for _, a := range freed {
+		pages += (m.Areas[a] + 4095) / 4096
+	}
+	r.note(Entry{Cause: cpus.PageAttributes, Row: flushRow, Basis: r.k.Facts.code(),
+		Pokes:         changes + has(m, freed...) + pages*r.k.Facts.value(image.PageFences),
+		RoundsPerPoke: min(1, r.k.Facts.value(image.ModuleFences)),
+		Source: fmt.Sprintf("firmware flushes translations: %d changes of protection, %d areas of %d pages unmapped, page by page",
+			changes, has(m, freed...), pages)})
+}
+
 // unload is free_module. It frees one area after the other, or the part that stays at once.
 func (r *Replay) unload(m *image.Module) {
 	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
+	r.fences(0, m, image.Text, image.Data, image.Rodata, image.AfterInit)
 	switch {
 	case r.cached():
 		r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")
@@ -118,7 +139,7 @@ const cachedFree = 5
 // has is how many of these areas a module takes.
 func has(m *image.Module, areas ...image.Area) (n int) {
 	for _, a := range areas {
-		if m.Areas[a] {
+		if m.Areas[a] > 0 {
 			n++
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
@@ -120,5 +122,26 @@ func TestCheckAction(t *testing.T) {
 		if err := CheckAction(action); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", action, err, want)
 		}
+	}
+}
+
+// TestFirmwareRows: what firmware flushes is compared where a line says so, a row of /proc/interrupts where it is modelled.
+func TestFirmwareRows(t *testing.T) {
+	k, err := ledger.Open("riscv64-6.12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flushes, crash = "FW_SFENCE_VMA_RECVD", "IPI3"
+	var lines []ledger.Line
+	for _, row := range []string{flushes, flushes, crash} {
+		lines = append(lines, ledger.Line{Entry: ledger.Entry{Row: row, Pokes: 3, RoundsPerPoke: 1}})
+	}
+	modelledRows := map[string]Prediction{"FW_FENCE_I_RECVD": exactly(0), "IPI0": exactly(0), "IPI1": exactly(0)}
+	if d := cmp.Diff(modelledRows, modelled(k, lines[:0])); d != "" {
+		t.Error(d)
+	}
+	modelledRows[flushes] = exactly(6)
+	if d := cmp.Diff(modelledRows, modelled(k, lines)); d != "" {
+		t.Error(d)
 	}
 }

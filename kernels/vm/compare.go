@@ -154,11 +154,11 @@ func Predicted(k *ledger.Kernel, actions []string) (p Predictions, notes []strin
 	return p, notes
 }
 
-// modelled is what lines send, in every row that a kernel's rules model.
+// modelled is what lines send, in every row that a kernel's rules model and of firmware where something is sent.
 func modelled(k *ledger.Kernel, lines []ledger.Line) map[string]Prediction {
 	rows := map[string]Prediction{}
 	for _, t := range k.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
-		if t.Row.Modelled {
+		if t.Row.Modelled || t.Rounds > 0 && ledger.Firmware(t.Row.Name) {
 			rows[t.Row.Name] = Prediction{t.Rounds, t.Within}
 		}
 	}

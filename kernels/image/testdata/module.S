@@ -8,6 +8,7 @@ other:	nop
 .section .init.text,"ax"
 starts:	nop
 .section .exit.text,"ax"
+	.balign 4
 	nop
 .section __mcount_loc,"a"
 	.quad traced, starts
@@ -24,6 +25,16 @@ starts:	nop
 	.quad outer_key - .
 	.long starts - ., starts - .
 	.quad own_key - .
+.section .alternative,"a"	// the place, its other text, a vendor, bytes, what is wanted
+	.long traced - ., other - .
+	.short 0, 1
+	.long 30
+	.long traced - ., other - .
+	.short 0x5b7, 1
+	.long 30
+	.long other - ., traced - .
+	.short 0, 1
+	.long 29
 .data
 own_key: .quad 0
 .section .rodata,"a"

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -228,9 +229,22 @@ func kprobe(kind, where string) (*action, error) {
 	return a, nil
 }
 
-// later waits until the kernel has done its deferred work, such as freeing the init text of a
-// module.
-func later() { time.Sleep(200 * time.Millisecond) }
+// later waits until the kernel has done its deferred work, such as freeing the init text of a module: until no worker is
+// called by its work (kworker/u8:1+events_unbound; wq_worker_comm, kernel/workqueue.c), or for 10 seconds.
+func later() {
+	time.Sleep(200 * time.Millisecond)
+	for end := time.Now().Add(10 * time.Second); working() && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func working() bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	return slices.ContainsFunc(files, func(file string) bool {
+		name, _ := os.ReadFile(file)
+		return strings.HasPrefix(string(name), "kworker/") && strings.Contains(string(name), "+")
+	})
+}
 
 // module is a kernel module in the initramfs.
 func module(file string) (*action, error) {
