@@ -230,11 +230,13 @@ func kprobe(kind, where string) (*action, error) {
 }
 
 // later waits until the kernel has done its deferred work, such as freeing the init text of a module: until no worker is
-// called by its work (kworker/u8:1+events_unbound; wq_worker_comm, kernel/workqueue.c), or for 10 seconds.
+// called by its work (kworker/u8:1+events_unbound; wq_worker_comm, kernel/workqueue.c), or for a minute.
 func later() {
-	time.Sleep(200 * time.Millisecond)
-	for end := time.Now().Add(10 * time.Second); working() && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
+	for range 300 {
+		time.Sleep(200 * time.Millisecond)
+		if !working() {
+			return
+		}
 	}
 }
 
