@@ -3,6 +3,8 @@
 package page
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"math"
 	"net/http/httptest"
 	"regexp"
@@ -17,6 +19,19 @@ func TestServe(t *testing.T) {
 	Serve(w, httptest.NewRequest("GET", "/", nil))
 	if w.Code != 200 || w.Body.String() != html {
 		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
+	}
+	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache",
+		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
+		if got := w.Result().Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for element, within := range map[string]*regexp.Regexp{"script": regexp.MustCompile(`(?s)<script>(.*)</script>`),
+		"style": regexp.MustCompile(`(?s)<style>(.*)</style>`)} {
+		sum := sha256.Sum256([]byte(within.FindStringSubmatch(html)[1]))
+		if want := element + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(Policy, want) {
+			t.Errorf("%s: want %s", Policy, want)
+		}
 	}
 	if got := w.Result().Header.Get("Content-Security-Policy"); got != Policy || strings.Contains(got, "unsafe") ||
 		strings.Count(got, "'sha256-") != 2 {
