@@ -88,3 +88,22 @@ func (s *tape) Find(records.Addr, *Probe) (isa.Insn, Found) {
 	a := s.note("look up", &s.noted.find, 4)
 	return acts[a], map[bool]Found{true: Hit}[a < 3]
 }
+
+// texts are what a fetch can give.
+func texts(t *rapid.T, code *Code, pair bool) map[string]isa.Text {
+	code.Layout = map[bool]isa.Layout{true: isa.Pair}[pair]
+	site, err := code.Arch.Site(0xffffffff81000004, code.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code.Len, code.Sites = int(site.Len), []records.Addr{site.Addr}
+	out := map[string]isa.Text{"nop": code.Arch.Disabled(site)}
+	for name, target := range map[string]records.Addr{"call": code.Entry, "other": code.Entry + 4096} {
+		out[name], _, err = code.Arch.Enabled(site, isa.Destination{Target: target, Entry: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out["breakpoint"] = out["nop"].Splice(0, code.Traits.BreakpointLen, code.Arch.Breakpoint())
+	return out
+}

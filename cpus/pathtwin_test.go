@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/records"
 )
 
 // twin interprets a path as its text says, with the answers that the tape gave, and
@@ -383,22 +380,3 @@ type enters struct{ takes Choice }
 
 // Choose implements Chooser.
 func (e enters) Choose(what Choice, _ int) int { return map[Choice]int{e.takes: 1}[what] }
-
-// texts are what a fetch can give.
-func texts(t *rapid.T, code *Code, pair bool) map[string]isa.Text {
-	code.Layout = map[bool]isa.Layout{true: isa.Pair}[pair]
-	site, err := code.Arch.Site(0xffffffff81000004, code.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	code.Len, code.Sites = int(site.Len), []records.Addr{site.Addr}
-	out := map[string]isa.Text{"nop": code.Arch.Disabled(site)}
-	for name, target := range map[string]records.Addr{"call": code.Entry, "other": code.Entry + 4096} {
-		out[name], _, err = code.Arch.Enabled(site, isa.Destination{Target: target, Entry: target})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	out["breakpoint"] = out["nop"].Splice(0, code.Traits.BreakpointLen, code.Arch.Breakpoint())
-	return out
-}
