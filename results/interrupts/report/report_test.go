@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,5 +190,66 @@ func TestFull(t *testing.T) {
 				t.Fatalf("%s: no error with room for %d of %d bytes", format, n, whole.Len())
 			}
 		}
+	}
+}
+
+// TestColumns: scripts find the columns in this order; people's two tables begin with the pair and the row.
+func TestColumns(t *testing.T) {
+	r, err := NewReport(mailPairs(t), interrupts.Options{Slots: 256, PerBatch: 3}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cpu, summary = " cpu before after delta sent_rounds", " rounds senders about sent_by left_over interrupts consistent reason " +
+		"patches_min patches_max description"
+	for want, table := range map[string]results.Table{
+		"row" + cpu + summary + " pair": r.All, "pair row" + cpu: r.CPUs, "pair row" + summary: r.Summary,
+	} {
+		var names []string
+		for _, c := range table.Columns {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if !slices.EqualFunc(Columns().Columns, r.All.Columns, func(a, b results.Column) bool { return a.Name == b.Name }) {
+		t.Error("the empty table has other columns than that of a report")
+	}
+	var with, without bytes.Buffer
+	if err := r.Write(&with, results.FormatTable); err != nil {
+		t.Fatal(err)
+	}
+	r.perCPU = false
+	if err := r.Write(&without, results.FormatTable); err != nil {
+		t.Fatal(err)
+	}
+	if cut := with.String()[without.Len():]; !strings.HasPrefix(with.String(), without.String()) || !strings.HasPrefix(cut, "\nrow: CAL\n\npair") {
+		t.Errorf("each CPU's counts do not stand below, after one empty line: %.80q", cut)
+	}
+}
+
+// TestNearest: rounds are named where they do not explain a row, and nowhere else.
+func TestNearest(t *testing.T) {
+	var near interrupts.Comparison
+	stray := []interrupts.Pair{{Before: parse(t, "CAL: 5 5 5 5 Function call interrupts\n"),
+		After: parse(t, "CAL: 662 665 5 664 Function call interrupts\n")}}
+	for _, pairs := range [][]interrupts.Pair{mailPairs(t), filePair(t), stray} {
+		for _, p := range pairs {
+			all, err := interrupts.Compare(p, interrupts.Options{Slots: 256, PerBatch: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range all {
+				if got := (row{Comparison: c}).Nearest(); got != (c.Near != nil && !c.Known) {
+					t.Errorf("%s: nearest %v", c.Name, got)
+				}
+				if c.Near != nil && !c.Known {
+					near = c
+				}
+			}
+		}
+	}
+	if near.Near == nil {
+		t.Error("no row has rounds that do not explain it")
 	}
 }
