@@ -89,7 +89,8 @@ func TestStory(t *testing.T) {
 	q := asked(t, "try-get-desc", false)
 	for _, width := range []int{0, 60} {
 		text := q.Story(width)
-		for i, want := range []string{q.about.Title + " (" + q.about.Versions, "Source: " + q.about.Source, q.about.Story, "Fix: " + q.about.Fix} {
+		for i, want := range []string{q.about.Title + " (" + q.about.Versions, "Source: " + q.about.Source, q.about.Story,
+			"Fix: " + q.about.Fix} {
 			first := strings.Join(strings.Fields(want)[:3], " ")
 			if at := strings.Index(text, first); at < 0 || i == 0 && at > 0 {
 				t.Errorf("%d: %q stands at %d of\n%s", width, first, at, text)
@@ -108,7 +109,8 @@ func TestStory(t *testing.T) {
 
 // TestFlagsOfBugs: a scenario is asked by its name, and its mended form by one word more.
 func TestFlagsOfBugs(t *testing.T) {
-	for want, fixed := range map[string]bool{"textpoke check --bug try-get-desc": false, "textpoke check --bug try-get-desc --fixed": true} {
+	for want, fixed := range map[string]bool{"textpoke check --bug try-get-desc": false,
+		"textpoke check --bug try-get-desc --fixed": true} {
 		if got := asked(t, "try-get-desc", fixed).String(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -33,8 +33,9 @@ func kernelBuild(c *common) *cobra.Command {
 	c.prints(cmd, "", build.FileColumns.Table("files"))
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
 	f := cmd.Flags()
-	add(cmd, choice.Text(&b.Source, "source", "", "`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
-		"its file, an archive, or a tree, which is copied"),
+	add(cmd, choice.Text(&b.Source, "source", "",
+		"`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
+			"its file, an archive, or a tree, which is copied"),
 		choice.Text(&b.Out, "out", "", "`folder` of everything"))
 	f.StringArrayVar(&b.Patches, "patch", nil, "`file` to apply, as patch -p1 does; again for more")
 	f.StringArrayVar(&b.Fragments, "config", nil, "`file` with lines such as CONFIG_KASAN=y, or one of "+

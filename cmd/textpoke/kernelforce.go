@@ -106,9 +106,9 @@ func (c *common) force(cmd *cobra.Command, args []string, f forceFlags) error {
 
 // answer is yes where every run is as it was to be.
 func (f *forceFlags) answer(rows []force.Row) (line string, err error) {
-	want := "broke as the case says"
+	want, did := "break as the case says", "broke as the case says"
 	if f.fixed {
-		want = "outlived it"
+		want, did = "outlive it", "outlived it"
 	}
 	for i, r := range rows {
 		switch {
@@ -117,8 +117,8 @@ func (f *forceFlags) answer(rows []force.Row) (line string, err error) {
 		case r.Outcome == force.NotForced:
 			return fmt.Sprintf("INCOMPLETE: run %d could not be forced at step %d", i+1, r.At), errCut
 		default:
-			return fmt.Sprintf("NO: in run %d the kernel %s, not: %s", i+1, r.Outcome, want), errNo
+			return fmt.Sprintf("NO: run %d: the kernel %s; it was to %s", i+1, r.Outcome, want), errNo
 		}
 	}
-	return fmt.Sprintf("YES: in %d of %d runs the kernel %s", len(rows), len(rows), want), nil
+	return fmt.Sprintf("YES: in %d of %d runs the kernel %s", len(rows), len(rows), did), nil
 }

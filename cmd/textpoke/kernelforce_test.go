@@ -19,11 +19,11 @@ func TestForced(t *testing.T) {
 		rows  []force.Row
 		exit  error
 	}{
-		"YES: in 2 of 2 runs the kernel broke as the case says":         {false, []force.Row{broke, broke}, nil},
-		"YES: in 2 of 2 runs the kernel outlived it":                    {true, []force.Row{outlived, alive}, nil},
-		"NO: in run 2 the kernel outlived, not: broke as the case says": {false, []force.Row{broke, outlived}, errNo},
-		"NO: in run 1 the kernel broke, not: outlived it":               {true, []force.Row{broke}, errNo},
-		"INCOMPLETE: run 2 could not be forced at step 3":               {false, []force.Row{broke, stuck}, errCut},
+		"YES: in 2 of 2 runs the kernel broke as the case says":            {false, []force.Row{broke, broke}, nil},
+		"YES: in 2 of 2 runs the kernel outlived it":                       {true, []force.Row{outlived, alive}, nil},
+		"NO: run 2: the kernel outlived; it was to break as the case says": {false, []force.Row{broke, outlived}, errNo},
+		"NO: run 1: the kernel broke; it was to outlive it":                {true, []force.Row{broke}, errNo},
+		"INCOMPLETE: run 2 could not be forced at step 3":                  {false, []force.Row{broke, stuck}, errCut},
 	} {
 		f := forceFlags{fixed: c.fixed}
 		if line, err := f.answer(c.rows); line != want || err != c.exit {

@@ -38,8 +38,8 @@ func kernelWatch(c *common) *cobra.Command {
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))
 	f := cmd.Flags()
 	add(cmd, choice.Time(&w.interval, "interval", time.Second, "`time` between two readings", time.Millisecond),
-		choice.One(&w.by, "by", "", "`source` of causes, by programs that count or by trace events (default: the first that the kernel "+
-			"allows)", choice.OneOf(watch.Sources)))
+		choice.One(&w.by, "by", "", "`source` of causes, by programs that count or by trace events "+
+			"(default: the first that the kernel allows)", choice.OneOf(watch.Sources)))
 	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")
 	f.StringSliceVar(&w.rows, "row", nil, "`list` of rows, such as CAL or IPI1 (default: those of function calls)")
 	f.StringVar(&w.isolated, "isolated", "",

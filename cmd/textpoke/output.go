@@ -236,20 +236,20 @@ func (c *common) written(ctx context.Context, o *output) error {
 
 // printRows writes a table of rows that are there already.
 func printRows[R any](ctx context.Context, c *common, columns results.Columns[R], name string, rows []R) error {
-	t, err := columns.Fill(name, rows)
-	if err != nil {
-		return err
-	}
-	return c.whole(ctx, t)
+	return printAnswer(ctx, c, "", columns, name, rows)
 }
 
-// printAnswer writes rows that are there already, below the answer that they come to.
+// printAnswer writes rows that are there already, below the answer that they come to; "" for none.
 func printAnswer[R any](ctx context.Context, c *common, answer string, columns results.Columns[R], name string, rows []R) error {
 	t, err := columns.Fill(name, rows)
 	if err != nil {
 		return err
 	}
-	return c.written(ctx, &output{table: t, above: func() string { return c.painted(answer) }})
+	o := &output{table: t}
+	if answer != "" {
+		o.above = func() string { return c.painted(answer) }
+	}
+	return c.written(ctx, o)
 }
 
 // judged is a table with an answer above it, which its rows are tallied for.

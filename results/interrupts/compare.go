@@ -85,7 +85,8 @@ func (r *Comparison) Sentence() string {
 	case r.Known && r.Rounds == 0:
 		return r.Name + ": no rounds"
 	case r.Known && r.Simpler != nil:
-		return fmt.Sprintf("%s: %s, sent by %s; or %s", r.Name, spelling.Several(int(r.Rounds), "round"), r.SentBy(), r.Simpler.said(r.CPUs))
+		return fmt.Sprintf("%s: %s, sent by %s; or %s", r.Name, spelling.Several(int(r.Rounds), "round"), r.SentBy(),
+			r.Simpler.said(r.CPUs))
 	case r.Known:
 		return fmt.Sprintf("%s: %s, sent by %s", r.Name, spelling.Several(int(r.Rounds), "round"), r.SentBy())
 	case r.Near == nil:

@@ -134,7 +134,7 @@ func (d deadly) Do(ctx context.Context, n int) ([]byte, error) {
 	if n != d.point {
 		return d.squares.Do(ctx, n)
 	}
-	for end := time.Now().Add(time.Second); d.hands.Load() < 4 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Second / 2); d.hands.Load() < 4 && time.Now().Before(end); {
 		_ = sleep(ctx, time.Millisecond)
 	}
 	d.die()
@@ -145,7 +145,7 @@ func (d deadly) Do(ctx context.Context, n int) ([]byte, error) {
 // TestInnocent: points that are at work beside one that kills its workers are done in the end; that one alone is lost.
 func TestInnocent(t *testing.T) {
 	s := alone(t)
-	o := Options{AckWait: 300 * time.Millisecond, Tries: 2}
+	o := Options{AckWait: time.Second, Tries: 3}
 	const points = 8
 	r := submit(t, connect(t, s.ClientURL(), o), points)
 	over := make(chan struct{})
@@ -169,8 +169,8 @@ func TestInnocent(t *testing.T) {
 		case <-died:
 			dismiss()
 		case <-over:
-			if deaths != o.Tries {
-				t.Errorf("%d workers died, want %d", deaths, o.Tries)
+			if deaths == 0 || deaths > o.Tries {
+				t.Errorf("%d workers died, want 1 to %d", deaths, o.Tries)
 			}
 			return
 		}
