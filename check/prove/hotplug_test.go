@@ -126,3 +126,29 @@ func TestCPUsThatComeOnline(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeDown: in a view, too, a CPU that is asked for something stays, and one beside a patcher that has the lock.
+func TestTakeDown(t *testing.T) {
+	protocol, err := poke.ParseProtocol("up.plan", []byte(trapsUp+offline))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := setup(t, "x86_64", "breakpoint", "")
+	s.Protocol, s.Workload = protocol, explore.Endless
+	c := closed(t, s).closure
+	locked := 0
+	for _, v := range c.views {
+		is := &cell{m: c.machine, of: &v}
+		is.begin(branch{})
+		holds := c.program.items[c.places.list[v[place]].item].hotplug
+		if got, want := is.TakeDown(1), v[asked] == askedNothing && !holds; got != want {
+			t.Fatalf("asked %d, the patcher has the lock %t: goes %t", v[asked], holds, got)
+		}
+		if holds {
+			locked++
+		}
+	}
+	if locked == 0 || locked == len(c.views) {
+		t.Errorf("the patcher has the lock in %d of %d views", locked, len(c.views))
+	}
+}

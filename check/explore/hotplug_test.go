@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// TestTakeDown: a CPU goes offline when nothing is asked of it and no other is on its way; preempted tasks beside it are
+// refused.
+func TestTakeDown(t *testing.T) {
+	arch, err := cpus.ParseArch("arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := poke.ParseProtocol("down.plan", []byte("name: down\nbatching: whole\nevery batch:\n    Write word\n    Sync 1\n"+
+		"online:\n    come online\n    sync\noffline:\n    go offline\n    call a site\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Setup{Arch: arch, Protocol: p, Sites: 1, Roles: make([]cpus.Role, 3)}
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(m)
+	if !w.TakeDown(1) {
+		t.Error("nothing is asked of CPU 1, and it cannot go")
+	}
+	if n := w.send(cpus.Sync, false); n != 2 || w.TakeDown(1) {
+		t.Errorf("%d CPUs are asked, and one that is goes offline: %v", n, w.TakeDown(1))
+	}
+	s.Preempt = true
+	if _, err := s.Model(); err == nil || !strings.Contains(err.Error(), "preempted tasks beside CPUs that go offline") {
+		t.Errorf("%v", err)
+	}
+}
