@@ -13,7 +13,7 @@ import (
 
 // TestRoundsAreHeldAgainstThePlan: one interrupt more or less than the rounds of
 // a plan make is a violation, but where a lazy round may have left out an
-// isolated CPU.
+// isolated CPU, or a busy one may have been offline.
 func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 	const rounds = 3
 	for _, tt := range []struct {
@@ -23,6 +23,9 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 		add      int
 		want     string
 	}{
+		{"a busy CPU was offline", "goes offline", 1, -2, ""},
+		{"an isolated CPU is left out", "goes offline", 2, -1, "isolated cpu 2 took 2 interrupts"},
+		{"a busy CPU takes one more", "goes offline", 1, 1, "busy cpu 1 took 4 interrupts"},
 		{"nothing", "breakpoint", 1, 0, ""},
 		{"a busy CPU is left out", "breakpoint", 1, -1,
 			"busy cpu 1 took 2 interrupts and sent 0 rounds of 3; at most 0 of these may leave it out"},
@@ -37,7 +40,12 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 		{"an isolated CPU takes one more", "breakpoint-lazy", 2, 1,
 			"isolated cpu 2 took 4 interrupts and sent 0 rounds of 3; at most 3 of these may leave it out"},
 	} {
-		l := newLive(t, newJob(t, config(t, "x86_64", tt.protocol, "gen:n=4", "busy=2,isolated=1,offline=1")))
+		goes, protocol := tt.protocol == "goes offline", tt.protocol
+		if goes {
+			protocol = "breakpoint"
+		}
+		l := newLive(t, newJob(t, config(t, "x86_64", protocol, "gen:n=4", "busy=2,isolated=1,offline=1")))
+		l.goes = goes
 		row := RunRow{}
 		row.Rounds = rounds
 		if tt.protocol == "breakpoint-lazy" {
@@ -56,7 +64,7 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 		case tt.want != "" && (len(v) != 1 || v[0].Property != cpus.Conservation || !strings.Contains(v[0].Why, tt.want)):
 			t.Errorf("%s, %s: %v, want %s", tt.protocol, tt.what, v, tt.want)
 		}
-		if tt.protocol == "breakpoint-lazy" && row.IPIs != 2*rounds+tt.add {
+		if (goes || tt.protocol == "breakpoint-lazy") && row.IPIs != 2*rounds+tt.add {
 			t.Errorf("%s, %s: %d interrupts in the row", tt.protocol, tt.what, row.IPIs)
 		}
 	}
