@@ -265,8 +265,9 @@ func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 
 // planRow is the part of a row that the request says itself.
 func (j *Job) planRow() PlanRow {
+	own := j.Config // rows are kept when the job is over
 	row := PlanRow{
-		Config:  &j.Config,
+		Config:  &own,
 		Records: j.Table.Len(), Groups: len(j.Table.Groups()),
 		Patches: len(j.queue), Skipped: j.skipped,
 		Buffered: j.protocol.Batching == poke.Buffered,

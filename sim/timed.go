@@ -100,7 +100,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 			return err
 		}
 		t.fill(row, &out, time.Since(start))
-		row.Modelled.reach = &reach{config: &t.job.Config, estimate: timed.NewEstimate(&t.config, parts, &out)}
+		row.Modelled.reach = &reach{config: row.Config, estimate: timed.NewEstimate(&t.config, parts, &out)}
 		if t.tracing != nil {
 			d := t.tracing.all().add(dispatched, -1)
 			row.Dispatched = &d

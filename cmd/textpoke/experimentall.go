@@ -93,6 +93,7 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 		if err == nil {
 			t.err = copyPictures(pictures, answer)
 		}
+		answer.Table, answer.Documents = results.Table{}, nil // they are written, and hold all that was measured
 		return errors.Join(out.add(triedColumns.Cells(t)...), t.err)
 	})
 	if len(done) > 0 {

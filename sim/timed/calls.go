@@ -42,8 +42,8 @@ type calls struct {
 	law    law       // of all sites
 	parks  float64   // share of calls that are preempted inside a tracer
 
-	batch    []int32 // the sites that are published
-	batchLaw law
+	batch    weighted      // the sites that are published
+	together *weighted     // those of them whose calls are drawn for all CPUs together: all, or what a stretch leaves
 	recent   []recentStore // to other sites, the oldest first
 	oldest   int           // of recent, where it begins
 	heat     []heat        // by site
@@ -85,6 +85,7 @@ type recentStore struct {
 // ones, as in a real table.
 func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
 	c := &calls{rng: rng, rate: rate / 1e9, weight: make([]float64, n), heat: make([]heat, n)}
+	c.together = &c.batch
 	stride := int(cpus.Stride(uint64(n)))
 	sum := 0.0
 	for rank := range n {
@@ -154,16 +155,14 @@ func (c *calls) change(now Nanos, site int32, f func(h *heat)) {
 // publish makes the sites of a batch hot in place of those of the last one, which
 // stay so for a while as recent ones.
 func (c *calls) publish(now Nanos, sites []int32) {
-	old := c.batch
-	for _, s := range old {
+	for _, s := range c.batch.sites {
 		c.change(now, s, func(h *heat) { h.published = false })
 		c.remember(now, s)
 	}
-	c.batch = sites
-	c.batchLaw.clear()
+	c.batch.clear()
 	for _, s := range sites {
 		c.change(now, s, func(h *heat) { h.published = true })
-		c.batchLaw.add(c.weight[s])
+		c.batch.add(s, c.weight[s])
 	}
 }
 
@@ -231,8 +230,8 @@ func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 // happen.
 func (c *calls) draw() (site int32, park, ok bool) {
 	x := c.rng.Float64() * c.bound
-	if b := c.batchLaw.total(); x < b {
-		return c.batch[c.batchLaw.at(x)], c.parked(), true
+	if b := c.together.total(); x < b {
+		return c.together.at(x), c.parked(), true
 	} else if x -= b; x < c.recentWeight() {
 		if c.oldest > 0 {
 			x += c.recent[c.oldest-1].upTo
@@ -251,6 +250,12 @@ func (c *calls) draw() (site int32, park, ok bool) {
 }
 
 func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }
+
+// spent says that CPUs which are available have spent some time on something else, all together.
+func (c *calls) spent(all Nanos) {
+	c.coldTime -= float64(all) * (1 - c.hot)
+	c.coldTrace -= float64(all) * c.traced
+}
 
 // cold draws how many calls of cold sites there were between open and close, and
 // how many of them called a tracer.
@@ -340,3 +345,22 @@ func (l *law) at(x float64) int {
 	}
 	return i
 }
+
+// weighted is sites to draw from.
+type weighted struct {
+	sites []int32
+	law
+}
+
+// clear forgets all sites, add puts one behind the others; at is the one whose sum reaches x.
+func (w *weighted) clear() {
+	w.sites = w.sites[:0]
+	w.law.clear()
+}
+
+func (w *weighted) add(site int32, weight float64) {
+	w.sites = append(w.sites, site)
+	w.law.add(weight)
+}
+
+func (w *weighted) at(x float64) int32 { return w.sites[w.law.at(x)] }

@@ -120,6 +120,7 @@ func (m *Machine) free(s *cpuState, free bool) {
 	if idle := &c.idle[s.cpu.ID]; *idle == free {
 		c.passed(m.now)
 		if *idle = !free; free {
+			m.stretch.since[s.cpu.ID] = m.now
 			c.available++
 		} else {
 			c.available--
@@ -206,6 +207,7 @@ func (m *Machine) reference(s *cpuState) Nanos {
 
 // arrive is an interrupt that has got to its CPU.
 func (m *Machine) arrive(i int) {
+	m.settle(i)
 	s := &m.cpus[i]
 	s.box, s.boxed = m.patch.sent, true
 	m.wake(i)
@@ -250,6 +252,7 @@ func (m *Machine) call(number int32) {
 		m.askCall(at, more) // first: this call may take time
 		if ok {
 			m.execute(int(cpu), site, park)
+			m.met()
 		}
 		return
 	}
@@ -267,7 +270,10 @@ func (m *Machine) draw() (cpu, site int32, park, ok bool) {
 	case !ready && c.parks == 0:
 		c.rng.Float64() // what draw begins with: all else would tell which site it is not
 	default:
-		site, park, ok = c.draw()
+		if site, park, ok = c.draw(); ok && ready {
+			m.settle(int(cpu))
+			ready = !c.idle[cpu]
+		}
 	}
 	return cpu, site, park, ok && ready
 }
@@ -301,7 +307,7 @@ func (m *Machine) coldEvent(site int32) cpus.Event {
 // drawn is the weight of the calls that are drawn.
 func (m *Machine) drawn() float64 {
 	if m.cfg.Calls == HotOnly {
-		return m.calls.batchLaw.total() + m.calls.recentWeight() + m.calls.parks
+		return m.calls.together.total() + m.calls.recentWeight() + m.calls.parks
 	}
 	return 1
 }

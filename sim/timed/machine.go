@@ -85,6 +85,7 @@ type Machine struct {
 	compared    uint64
 	batch       uint32 // changes with the published batch, and when a handler may find it no more
 	traps       []trap // by site, the last
+	stretch     stretch
 
 	jitter *rand.Rand  // delays and stays
 	cold   rand.Source // for calls that are only counted
@@ -142,13 +143,14 @@ func build(cfg Config) (*Machine, error) {
 	m := &Machine{
 		Table: int3.NewSerialTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
 		cfg: cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
-		queue:  newQueue(),
-		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
-		cpus:   make([]cpuState, n),
-		rules:  poke.NewRules(cfg.Code, cfg.Slots),
-		batch:  1,
-		traps:  make([]trap, len(cfg.Code.Sites)),
-		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
+		queue:   newQueue(),
+		text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
+		cpus:    make([]cpuState, n),
+		rules:   poke.NewRules(cfg.Code, cfg.Slots),
+		batch:   1,
+		traps:   make([]trap, len(cfg.Code.Sites)),
+		stretch: stretch{since: make([]Nanos, n)},
+		jitter:  stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
 		pad: cpus.NewScratchpad(),
 	}
 	if m.ops, m.called, err = cpus.NewOpsTable(cfg.NopOps); err != nil {
@@ -232,7 +234,7 @@ func (m *Machine) Now() Nanos { return m.now }
 
 // Kinds of events.
 const (
-	evPatcher uint32 = iota // the patcher goes on, or a store of it becomes visible
+	evPatcher uint32 = iota // the patcher goes on, a store of it becomes visible, or its round may end soon
 	evCall                  // somebody calls a hot site
 	evCPU                   // a CPU goes on
 	evArrive                // an interrupt gets to a CPU
@@ -262,11 +264,14 @@ func (m *Machine) happen() {
 	who := int(e.what >> bitsKind)
 	switch e.what & kindMask {
 	case evPatcher:
-		if who == storeGoes {
+		switch who {
+		case storeGoes:
 			m.stores.goes(number)
-			return
+		case stretchEnds:
+			m.endStretch()
+		default:
+			m.goOn()
 		}
-		m.goOn()
 	case evCall:
 		m.call(number)
 	case evCPU:

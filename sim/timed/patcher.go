@@ -304,6 +304,7 @@ func (m *Machine) await(st poke.Step) {
 	default:
 		m.answered()
 		m.vacate(p.home)
+		m.stretch.watch(len(m.calls.batch.sites))
 	}
 }
 
@@ -375,8 +376,11 @@ func (s *stores) draw() {
 	}
 }
 
-// storeGoes, as who an evPatcher is about, says that a store leaves the patcher's buffer.
-const storeGoes = 1
+// Whom an evPatcher is about where it is not the patcher itself: a store that leaves its buffer, a stretch that ends.
+const (
+	storeGoes = iota + 1
+	stretchEnds
+)
 
 // goes lets any of the stores that wait become visible, if nothing has changed since that
 // was drawn; an older one to the same place goes first.

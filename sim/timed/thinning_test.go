@@ -71,25 +71,34 @@ var thinned = []struct {
 }
 
 // TestThinningLaw: the calls that are drawn instead are spread as those of a machine
-// that executes every call. Each number's distributions over many seeds are held
-// against each other by the test of Kolmogorov and Smirnov, at a level that one of a
-// thousand equal pairs would miss for all numbers and machines together.
+// that executes every call.
 func TestThinningLaw(t *testing.T) {
-	seeds := 150
-	if *long {
-		seeds = 3000
-	}
 	cases := thinningCases()
+	for i := range cases {
+		cases[i].Preempt, cases[i].Refs = true, int3.SharedRef
+	}
+	spreadAlike(t, cases, 150, 3000)
+}
+
+// spreadAlike executes every call of machines, and only hot ones. Each number's distributions over many seeds are held
+// against each other by the test of Kolmogorov and Smirnov, at a level that one of a
+// thousand equal pairs would miss for all numbers and machines together. It returns the machines of the last seed.
+func spreadAlike(t *testing.T, cases []rigged, seeds, slowly int) (last []*rig) {
+	t.Helper()
+	if *long {
+		seeds = slowly
+	}
 	alpha := 0.001 / float64(len(cases)*len(thinned)*2)
 	// The two-sample bound of Smirnov (1939) for samples of one size.
 	bound := math.Sqrt(-math.Log(alpha/2)/2) * math.Sqrt(2/float64(seeds))
 	for _, c := range cases {
-		c.Preempt, c.Refs = true, int3.SharedRef
 		samples := map[string][2][]float64{}
+		var r *rig
 		for seed := range uint64(seeds) {
 			for way, calls := range []Thinning{Every, HotOnly} {
 				c.Seed, c.Calls = seed*2+uint64(way), calls
-				for i, out := range newRig(t, c).toggle() {
+				r = newRig(t, c)
+				for i, out := range r.toggle() {
 					for _, n := range thinned {
 						name := []string{"enable ", "disable "}[i] + n.name
 						s := samples[name]
@@ -99,6 +108,7 @@ func TestThinningLaw(t *testing.T) {
 				}
 			}
 		}
+		last = append(last, r)
 		for name, s := range samples {
 			slices.Sort(s[0])
 			slices.Sort(s[1])
@@ -108,6 +118,7 @@ func TestThinningLaw(t *testing.T) {
 			}
 		}
 	}
+	return last
 }
 
 // TestTrapsAsExpected: where traps take no time, their number is Poisson with a mean

@@ -77,9 +77,24 @@ func (m *Machine) seen(site int32) bool { return m.text.sites[site].at+m.lag <= 
 func (m *Machine) repeat(i int, s *cpuState, site int32) bool {
 	t := &m.traps[site]
 	end := m.now + t.takes
-	if t.batch != m.batch || t.met != m.text.sites[site].is.Seq || m.listener != nil || !m.seen(site) || end >= m.still() {
+	if m.listener != nil || !m.repeats(site) || end >= m.still() {
 		return false
 	}
+	m.book(s, t)
+	s.active = true
+	m.free(s, false)
+	m.ask(end, evCPU, i)
+	return true
+}
+
+// repeats tells whether the next trap at a site comes to what the last one did.
+func (m *Machine) repeats(site int32) bool {
+	t := &m.traps[site]
+	return t.batch == m.batch && t.met == m.text.sites[site].is.Seq && m.seen(site)
+}
+
+// book has a CPU make a trap.
+func (m *Machine) book(s *cpuState, t *trap) {
 	s.tally[cpus.Begun]++
 	s.tally[cpus.Trap]++
 	if !t.behind.There() {
@@ -92,8 +107,4 @@ func (m *Machine) repeat(i int, s *cpuState, site int32) bool {
 	s.stolen += t.takes
 	m.compared += uint64(t.comparisons)
 	m.events += t.events
-	s.active = true
-	m.free(s, false)
-	m.ask(end, evCPU, i)
-	return true
 }
