@@ -37,7 +37,6 @@ type sight struct {
 	shape
 	batches, sites int
 	largest        int // sites of one batch
-	short          int // batches of sites without a tail
 }
 
 // Plan folds recordings of one kernel.
@@ -121,9 +120,6 @@ func (l *learner) take(r *record.Recording, b *record.Batch) error {
 	of.batches++
 	of.sites += len(b.Sites)
 	of.largest = max(of.largest, len(b.Sites))
-	if !slices.ContainsFunc(b.Sites, func(t record.Site) bool { return len(t.New) > len(l.trap) }) {
-		of.short++
-	}
 	return nil
 }
 
