@@ -48,19 +48,28 @@ func lockedDown(file string) bool {
 func Mount() (dir string, err error) {
 	for _, dir := range mounts {
 		f, err := os.Open(filepath.Join(dir, tracersFile))
-		switch locked := lockedDown("/sys/kernel/security/lockdown"); {
-		case err == nil:
+		if err == nil {
 			return dir, f.Close()
-		case errors.Is(err, os.ErrPermission) && locked:
-			return "", fmt.Errorf("tracefs at %s: the kernel is locked down for confidentiality, and refuses it to all users "+
-				"(kernel_lockdown(7))", dir)
-		case errors.Is(err, os.ErrPermission):
-			return "", fmt.Errorf("tracefs at %s: no permission: be root, or of the group that owns the mount "+
-				"(mount -o remount,gid=GROUP,mode=770 %s)", dir, dir)
+		}
+		if err := refused(dir, err, lockedDown("/sys/kernel/security/lockdown")); err != nil {
+			return "", err
 		}
 	}
 	return "", fmt.Errorf("no tracefs at %s: root can mount it (mount -t tracefs nodev %s), unless the kernel has none "+
 		"or is locked down", strings.Join(mounts, " or "), mounts[0])
+}
+
+// refused says who may open a tracefs that is there; nil where it is not.
+func refused(dir string, err error, locked bool) error {
+	switch {
+	case !errors.Is(err, os.ErrPermission):
+		return nil
+	case locked:
+		return fmt.Errorf("tracefs at %s: the kernel is locked down for confidentiality, and refuses it to all users "+
+			"(kernel_lockdown(7))", dir)
+	}
+	return fmt.Errorf("tracefs at %s: no permission: be root, or of the group that owns the mount "+
+		"(mount -o remount,gid=GROUP,mode=770 %s)", dir, dir)
 }
 
 // At is the tracefs that is mounted on a directory.

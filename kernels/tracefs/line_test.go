@@ -68,6 +68,16 @@ CPU:1 [LOST 3 EVENTS]
 	}
 }
 
+// TestEndsOnce: a call that has ended gives its name to no second end.
+func TestEndsOnce(t *testing.T) {
+	var g Graph
+	for _, c := range [][2]string{{" 0)               |  a() {", "a"}, {" 0)   0.1 us      |  }", "a"}, {" 0)   0.1 us      |  }", ""}} {
+		if l := g.Parse(c[0]); l.Kind != GraphLine || l.Name != c[1] || l.End != (c[0][len(c[0])-1] == '}') {
+			t.Errorf("%q: %+v, want %q", c[0], l, c[1])
+		}
+	}
+}
+
 // TestGraphTimes: with funcgraph-abstime, as Debian's 7.3 writes it, lines have their time; the task is the one that a line
 // between calls named last on that CPU.
 func TestGraphTimes(t *testing.T) {

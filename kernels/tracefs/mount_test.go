@@ -4,6 +4,7 @@ package tracefs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,6 +50,27 @@ func TestMount(t *testing.T) {
 		}
 		if got, err := Mount(); got != place || err != nil {
 			t.Errorf("%s, %v; want %s", got, err, place)
+		}
+	}
+}
+
+// TestRefusedMount: a mount that may not be read is told from one that is not there.
+func TestRefusedMount(t *testing.T) {
+	denied := &fs.PathError{Op: "open", Path: "/t/x", Err: syscall.EACCES}
+	for _, c := range []struct {
+		err    error
+		locked bool
+		want   string
+	}{
+		{denied, false, "tracefs at /t: no permission: be root, or of the group that owns the mount (mount -o " +
+			"remount,gid=GROUP,mode=770 /t)"},
+		{denied, true, "tracefs at /t: the kernel is locked down for confidentiality, and refuses it to all users " +
+			"(kernel_lockdown(7))"},
+		{fs.ErrNotExist, true, "<nil>"},
+		{fs.ErrNotExist, false, "<nil>"},
+	} {
+		if err := refused("/t", c.err, c.locked); fmt.Sprint(err) != c.want {
+			t.Errorf("%v, %v: %v, want %s", c.err, c.locked, err, c.want)
 		}
 	}
 }
@@ -128,6 +150,10 @@ func TestPipe(t *testing.T) {
 	}
 	if n, err := r.Read(b); string(b[:n]) != "abc" || err != nil {
 		t.Errorf("%q, %v", b[:n], err)
+	}
+	w.Close()
+	if n, err := r.Read(b); n != 0 || !errors.Is(err, ErrNothing) {
+		t.Errorf("nobody writes: %d, %v", n, err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
