@@ -173,3 +173,50 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestMainShape: of the shapes of several sites the first that has the most in it.
+func TestMainShape(t *testing.T) {
+	of := func(largest int, before, each string) *sight {
+		s := &sight{largest: largest}
+		s.before, s.each = strings.Fields(before), strings.Fields(each)
+		return s
+	}
+	for i, c := range []struct {
+		seen []*sight
+		want int
+	}{
+		{[]*sight{of(2, "a b", ""), of(2, "b a", "")}, 0},
+		{[]*sight{of(2, "a b", ""), of(2, "a", "b c")}, 1},
+		{[]*sight{of(2, "a b", "c"), of(2, "a", "b c")}, 0},
+		{[]*sight{of(1, "a b c", ""), of(2, "a", ""), of(9, "", "")}, 1},
+		{[]*sight{of(2, "", ""), of(2, "", "a")}, 1},
+	} {
+		l := &learner{seen: c.seen}
+		if got, err := l.main(); err != nil || got != c.seen[c.want] {
+			t.Errorf("%d: %v, %v", i, got, err)
+		}
+	}
+}
+
+// TestMissing: a batch in phases that lacks just these steps, and has all others in their order.
+func TestMissing(t *testing.T) {
+	main := shape{before: []string{publish, breakpoint, tail, sync, head}}
+	for i, c := range []struct {
+		seen, main shape
+		want       bool
+	}{
+		{shape{before: []string{publish, breakpoint, head}}, main, true},
+		{shape{before: []string{publish, breakpoint, head}, loop: true}, main, false},
+		{shape{before: []string{publish, breakpoint, head}}, shape{before: main.before, loop: true}, false},
+		{shape{before: []string{publish, breakpoint}}, main, false},
+		{shape{before: []string{publish, breakpoint, sync, head}}, main, false},
+		{shape{before: []string{breakpoint, publish, head}}, main, false},
+		{shape{before: []string{publish, breakpoint, tail}}, main, false},
+		{main, main, false},
+	} {
+		l := &learner{seen: []*sight{{shape: c.seen}}}
+		if got := l.missing(&sight{shape: c.main}, tail, sync); got != c.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
