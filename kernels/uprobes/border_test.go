@@ -5,6 +5,7 @@ package uprobes
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -101,5 +102,26 @@ func TestBorders(t *testing.T) {
 	binary.LittleEndian.PutUint64(section[at+4+16:], 1<<30) // behind the file's end
 	if _, err := readSites(bytes.NewReader(section)); err == nil || !strings.Contains(err.Error(), "section .note.stapsdt: ") {
 		t.Error(err)
+	}
+}
+
+// TestNames: what is asked for and is not there is named.
+func TestNames(t *testing.T) {
+	if got := Nop10.String() + " " + insns.String(); got != "nop10 Insn(4)" {
+		t.Error(got)
+	}
+	if _, err := Of("7.2", insns); err == nil || err.Error() != "instruction Insn(4): want one of other, nop1, nop5, nop10" {
+		t.Error(err)
+	}
+	for _, release := range []string{"seven", "7.1073741824"} {
+		_, err := OfImage(release, 5, Nop5)
+		if err == nil || err.Error() != `release "`+release+`": want two or three numbers, such as 6.18 or 7.1.9` {
+			t.Error(err)
+		}
+	}
+	for b, want := range map[string]error{"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b": errShort, string(make([]byte, 12)): nil} {
+		if _, rest, err := nextNote([]byte(b)); !errors.Is(err, want) || len(rest) > 0 {
+			t.Errorf("%d bytes: %v, %d left", len(b), err, len(rest))
+		}
 	}
 }

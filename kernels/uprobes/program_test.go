@@ -83,8 +83,9 @@ func TestBadPrograms(t *testing.T) {
 		"note 1: is cut off":                 change(func(b []byte) { b[notes+7] = 0x7f }),
 		"note 1: app:crossing at 0x55400ff8": change(func(b []byte) { b[notes+12+8+3] = 0x55 }),
 	} {
-		_, err := ReadProgram(write(t, data))
-		if err == nil || !strings.Contains(err.Error(), want) {
+		file := write(t, data)
+		if _, err := ReadProgram(file); err == nil || !strings.HasPrefix(err.Error(), "program "+file+": ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
