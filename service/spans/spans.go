@@ -63,14 +63,11 @@ func (w *Writer) run(out *bufio.Writer) (err error) {
 		if buffered++; err == nil {
 			err = lines.Encode(traces(&c))
 		}
-		if err == nil && len(w.queue) == 0 {
+		if err == nil && len(w.queue) == 0 { // so it is for the last one, too
 			if err = out.Flush(); err == nil {
 				buffered = 0
 			}
 		}
-	}
-	if err == nil {
-		err = out.Flush()
 	}
 	if err != nil {
 		w.left.Add(buffered)
