@@ -171,3 +171,78 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// exact is the number nearby for which a difference is 0, rounded as it is.
+func exact(v float64, difference func(float64) float64) float64 {
+	for range 99 {
+		switch d := difference(v); {
+		case d > 0:
+			v = math.Nextafter(v, -1e9)
+		case d < 0:
+			v = math.Nextafter(v, 1e9)
+		}
+	}
+	return v
+}
+
+// TestRoom: a text stands above its point on the right, and elsewhere where that would leave the frame; on its border it stays.
+func TestRoom(t *testing.T) {
+	const wide, high = 20.0, 8.0
+	f := &frame{paper: &paper{wide: 300}, box: box{x0: 40, y0: 40, x1: 280, y1: 180}}
+	free := f.room(point{100, 100}, wide, high)
+	if free != (box{104, 102, 124, 110}) {
+		t.Errorf("%v", free)
+	}
+	right, top := f.wide-margin/2, f.y1+3*Millimeter
+	for i, c := range []struct {
+		at   point
+		want box
+	}{
+		{point{exact(right-24, func(x float64) float64 { return x + 4 + wide - right }), 100}, box{right - 20, 102, right, 110}},
+		{point{right - 23, 100}, box{right - 47, 102, right - 27, 110}},
+		{point{100, exact(top-10, func(y float64) float64 { return y + 2 + high - top })}, box{104, top - 8, 124, top}},
+		{point{100, top - 9}, box{104, top - 13, 124, top - 5}},
+		{point{200, top + 2}, box{204, top - 8, 224, top}},
+	} {
+		got := f.room(c.at, wide, high)
+		if math.Abs(got.x0-c.want.x0)+math.Abs(got.x1-c.want.x1)+math.Abs(got.y0-c.want.y0)+math.Abs(got.y1-c.want.y1) > 1e-9 {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+	low := exact(f.y0-padding+10, func(y float64) float64 { return y - 2 - high - (f.y0 - padding) })
+	for at, want := range map[point]box{{64, 100}: {40, 102, 60, 110}, {63, 100}: {53, 102, 73, 110},
+		{100, low}: {104, low - 2 - high, 124, low - 2}} {
+		f.taken = []box{{at.x + 12, at.y - 1, at.x + 30, at.y + 30}}
+		if at.x == 100 {
+			f.taken = []box{{0, at.y - 1, 300, at.y + 30}}
+		}
+		if got := f.room(at, wide, high); math.Abs(got.x0-want.x0)+math.Abs(got.y0-want.y0) > 1e-9 {
+			t.Errorf("%v: %v, want %v", at, got, want)
+		}
+	}
+	f.taken = []box{free}
+	if got := f.room(point{100, 100}, wide, high); got != (box{76, 102, 96, 110}) {
+		t.Errorf("beside a line: %v", got)
+	}
+	f.said, f.taken = []box{{76, 102, 96, 110}}, append(f.taken, free, free)
+	if got := f.room(point{100, 100}, wide, high); got != (box{104, 90, 124, 98}) {
+		t.Errorf("beside a text: %v", got)
+	}
+}
+
+// TestLegend: a name that just fits into a row stays in it.
+func TestLegend(t *testing.T) {
+	c := &Chart{Series: []Series{{Name: "one"}, {}, {Name: "two"}}}
+	each := 10.5*Millimeter + smallStyle.wide("one")
+	x := margin + each + 5*Millimeter
+	need := x + 10.5*Millimeter + smallStyle.wide("two")
+	wide := exact(need+margin, func(wide float64) float64 { return wide - margin - need })
+	one := c.legend(newPaper(wide, 100), 50)
+	two := c.legend(newPaper(wide-0.001, 100), 50)
+	if one != 50-smallRow+2*Millimeter || two != 50-smallRow-smallRow+2*Millimeter {
+		t.Errorf("down to %v in one row, %v in two", one, two)
+	}
+	if none := (&Chart{Series: []Series{{}}}).legend(newPaper(wide, 100), 50); none != 50+2*Millimeter {
+		t.Errorf("no names: %v", none)
+	}
+}
