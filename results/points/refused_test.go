@@ -51,7 +51,8 @@ func TestParse(t *testing.T) {
 		_, entries, whole, err := parse("f", []byte(c.text))
 		got := ""
 		if err != nil {
-			got = strings.TrimPrefix(strings.TrimSuffix(err.Error(), ": the file is damaged; remove it to start over"), "journal ")
+			got = strings.TrimSuffix(err.Error(), ": the file is damaged; remove it to start over")
+			got = strings.TrimPrefix(got, "journal ")
 		}
 		if got != c.want || len(entries) != c.n || whole != c.whole {
 			t.Errorf("%d: %d entries up to %d, %s; want %d up to %d, %s", i, len(entries), whole, got, c.n, c.whole, c.want)
@@ -79,8 +80,8 @@ func TestFolderCannot(t *testing.T) {
 		"rewind": {func(f *Folder) error { return f.rewind() }, "journal PATH: truncate PATH: file already closed"},
 		"read":   {func(f *Folder) error { return f.read(true) }, "journal PATH: read PATH: file already closed"},
 		"sync":   {func(f *Folder) error { return f.sync() }, "journal: sync PATH: file already closed"},
-		"put": {func(f *Folder) error { return f.Put(0, outcome(0)) }, "journal: write PATH: file already closed; the finished " +
-			"rows are in PATH: go on with resume\njournal PATH: truncate PATH: file already closed"},
+		"put": {func(f *Folder) error { return f.Put(0, outcome(0)) }, "journal: write PATH: file already closed; the " +
+			"finished rows are in PATH: go on with resume\njournal PATH: truncate PATH: file already closed"},
 		"close": {func(f *Folder) error { f.entries = 1; return f.Close(false) },
 			"journal: sync PATH: file already closed\nclose PATH: file already closed"},
 		"remove": {func(f *Folder) error { os.Remove(f.path); return f.Close(true) },
@@ -140,14 +141,16 @@ func TestTaken(t *testing.T) {
 	if made, err := s.Do(ctx, 0); made != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%s, %v", made, err)
 	}
-	if _, _, err := tell(t, s, Way[string]{Await: func(context.Context, int) ([]byte, error) { return []byte("{"), nil }}); err == nil ||
+	cut := func(context.Context, int) ([]byte, error) { return []byte("{"), nil }
+	if _, _, err := tell(t, s, Way[string]{Await: cut}); err == nil ||
 		err.Error() != "point 0: unexpected end of JSON input" {
 		t.Error(err)
 	}
 	for _, c := range []struct {
 		err  error
 		want bool
-	}{{context.Canceled, true}, {fmt.Errorf("x: %w", context.DeadlineExceeded), true}, {errors.New("x"), false}, {nil, false}} {
+	}{{context.Canceled, true}, {fmt.Errorf("x: %w", context.DeadlineExceeded), true},
+		{errors.New("x"), false}, {nil, false}} {
 		if Stopped(c.err) != c.want {
 			t.Errorf("%v stops: %v", c.err, !c.want)
 		}
@@ -266,8 +269,8 @@ func TestBadParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := readPart(dir)
-		want := fmt.Sprintf("%s/manifest.json: shard %d/%d of %d points with %d rows each", dir, c.part.Index, c.part.Of, c.part.Points,
-			c.part.Rows)
+		want := fmt.Sprintf("%s/manifest.json: shard %d/%d of %d points with %d rows each", dir, c.part.Index, c.part.Of,
+			c.part.Points, c.part.Rows)
 		if c.bad != (err != nil) || err != nil && err.Error() != want {
 			t.Errorf("%+v: %v, want %s", c.part, err, want)
 		}
