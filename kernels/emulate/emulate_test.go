@@ -133,18 +133,32 @@ func TestEnds(t *testing.T) {
 		"ud2":                {[]byte{0x90, 0x0f, 0x0b}, "at 0x1001: ud2: instruction is not known"},
 		"cpuid":              {[]byte{0x0f, 0xa2}, "at 0x1000: cpuid: instruction is not known"},
 		"jump to itself":     {[]byte{0xeb, 0xfe}, "at 0x1000: it does not come to an end"},
-		"floating point":     {[]byte{0xf2, 0x0f, 0x58, 0xc1}, "at 0x1000: "},
-		"nothing at all":     {[]byte{0xff, 0xff}, "at 0x1000: bytes ff ff"},
-		"relative to fs":     {[]byte{0x64, 0x48, 0x8b, 0x00}, "segment FS"},
-		"a bit far away":     {[]byte{0x48, 0x0f, 0xa3, 0x08}, "instruction is not known"},
-		"a floating movsd":   {[]byte{0xf2, 0x0f, 0x10, 0xc1}, "at 0x1000: "},
-		"a jump by parity":   {[]byte{0x7a, 0x00}, "at 0x1000: "},
-		"a count in memory":  {[]byte{0xf3, 0x0f, 0xb8, 0xc1}, "instruction is not known"},
-		"an interrupt (int)": {[]byte{0xcd, 0x80}, "instruction is not known"},
+		"floating point":     {[]byte{0xf2, 0x0f, 0x58, 0xc1}, "at 0x1000: addsd %xmm1,%xmm0: operand is not known: X0"},
+		"relative to fs":     {[]byte{0x64, 0x48, 0x8b, 0x00}, "at 0x1000: mov %fs:(%rax),%rax: segment FS"},
+		"a bit far away":     {[]byte{0x48, 0x0f, 0xa3, 0x08}, "at 0x1000: bt %rcx,(%rax): instruction is not known"},
+		"a floating movsd":   {[]byte{0xf2, 0x0f, 0x10, 0xc1}, "at 0x1000: movsd %xmm1,%xmm0: operand is not known: X0"},
+		"a jump by parity":   {[]byte{0x7a, 0x00}, "at 0x1000: jp 0x1002: instruction is not known"},
+		"a set by parity":    {[]byte{0x0f, 0x9b, 0xc0}, "at 0x1000: setnp %al: instruction is not known"},
+		"a count in memory":  {[]byte{0xf3, 0x0f, 0xb8, 0xc1}, "at 0x1000: popcnt %ecx,%eax: instruction is not known"},
+		"an interrupt (int)": {[]byte{0xcd, 0x80}, "at 0x1000: int $0x80: instruction is not known"},
+		"a long product":     {[]byte{0x48, 0xf7, 0xe9}, "at 0x1000: imul %rcx: instruction is not known"},
+		"a short address":    {[]byte{0x67, 0x48, 0x8b, 0x00}, "at 0x1000: mov (%eax),%rax: address by EAX"},
+		"a short index":      {[]byte{0x67, 0x48, 0x8b, 0x04, 0x08}, "at 0x1000: mov (%eax,%ecx),%rax: address by EAX"},
+		"a control register": {[]byte{0x0f, 0x20, 0xc0}, "at 0x1000: mov %cr0,%rax: operand is not known: CR0"},
+		"a segment register": {[]byte{0x8c, 0xd8}, "at 0x1000: mov %ds,%eax: operand is not known: DS"},
+		"nothing at all": {[]byte{0xff, 0xff}, "at 0x1000: bytes ff ff 00 00 00 00 00 00 00 00 00 00 00 00 00: " +
+			"unrecognized instruction"},
 	} {
-		if _, err := code(c.bytes...).Call(0x1000); err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Contains(err.Error(), "\n") {
+		if _, err := code(c.bytes...).Call(0x1000); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	for steps, want := range map[int]string{4: "<nil>", 3: "at 0x7ffffffff000: it does not come to an end",
+		2: "at 0x1002: it does not come to an end"} {
+		m := code(0x90, 0x90, 0xc3)
+		m.Steps = steps
+		if _, err := m.Call(0x1000); fmt.Sprint(err) != want {
+			t.Errorf("%d steps: %v, want %s", m.Steps, err, want)
 		}
 	}
 	if _, err := code(0xeb, 0xfe).Call(0x1000); !errors.Is(err, errSteps) {

@@ -106,11 +106,11 @@ func phases(list []token) (s shape, ok bool) {
 	return s, true
 }
 
-// loop folds a batch that goes from site to site. Of what follows the last site, as much belongs to it as follows the
+// loop folds a batch that goes from site to site, and stores something. Of what follows the last site, as much belongs to it as follows the
 // others. The longest turn stands for all: a turn may lack what depends on the site.
 func loop(list []token, sites int) (s shape, ok bool) {
 	s.loop = true
-	for len(list) > 0 && list[0].site < 0 {
+	for list[0].site < 0 {
 		s.before, list = append(s.before, list[0].does), list[1:]
 	}
 	var turns [][]string

@@ -41,6 +41,9 @@ func TestLearned(t *testing.T) {
 			has(l.Notes, "does not conform") {
 			t.Errorf("%s: %q", name, l.Notes)
 		}
+		if pair := strings.Contains(string(l.Text), "\nlayout:   pair\n"); pair != (protocol == "stop-machine") {
+			t.Errorf("%s: its sites are pairs: %v", name, pair)
+		}
 		if got, err := conform.Check(r, l.Protocol); err != nil || got.Misfit != nil {
 			t.Errorf("%s: %v, %v", name, err, got.Misfit)
 		}
