@@ -5,9 +5,8 @@ package museum
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
-	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,9 +16,8 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -175,19 +173,7 @@ func TestOneThingDiffers(t *testing.T) {
 			}
 		}
 	}
-	const golden = "testdata/differences.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := out.String(); got != string(want) {
-		t.Errorf("got\n%s\nwant %s:\n%s", got, golden, want)
-	}
+	golden.Check(t, filepath.Join("testdata", "differences.txt"), []byte(out.String()))
 }
 
 // TestDifferenceSeesEverything: two machines that differ in one more thing are

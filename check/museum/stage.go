@@ -241,9 +241,9 @@ func opsOf(clause string) (uint64, error) {
 // it leads from is what the site starts with, unless the line says so.
 func (s *stage) patch(text string) error {
 	clauses := strings.Split(text, ", ")
-	number, _ := strings.CutPrefix(clauses[0], "site ")
+	number, ok := strings.CutPrefix(clauses[0], "site ")
 	i, err := strconv.Atoi(number)
-	if err != nil || i < 0 || i >= len(s.sites) {
+	if !ok || err != nil || i < 0 || i >= len(s.sites) {
 		return fmt.Errorf("%q: want one of the %d sites", clauses[0], len(s.sites))
 	}
 	site := s.sites[i]
