@@ -284,3 +284,50 @@ func TestBadParts(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedItem: where an item is refused and its point fails, the refusal is told, and nothing of it is taken after.
+func TestRefusedItem(t *testing.T) {
+	refused, failed := errors.New("refused"), errors.New("failed")
+	for _, workers := range []int{1, 2} {
+		for _, c := range []struct{ take, point, want error }{
+			{nil, nil, nil}, {nil, failed, failed}, {refused, nil, refused}, {refused, failed, refused},
+		} {
+			taken := 0
+			err := inOrder(t.Context(), 1, workers, func(_ context.Context, _ int, give func(int)) error {
+				give(1)
+				give(2)
+				return c.point
+			}, func(int) error { taken++; return c.take })
+			if want := map[bool]int{true: 2, false: 1}[c.take == nil]; !errors.Is(err, c.want) || taken != want {
+				t.Errorf("%d workers, %v and %v: %v after %d items", workers, c.take, c.point, err, taken)
+			}
+		}
+	}
+}
+
+// TestLocked: a file that another run has is let go again.
+func TestLocked(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(list)
+	}
+	path := filepath.Join(t.TempDir(), "x")
+	f, err := OpenFolder(path, header, headerKeys, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close(true)
+	before := open()
+	for range 9 {
+		_, err := OpenFolder(path, header, headerKeys, true)
+		if want := "journal " + path + ": another run is writing it: resource temporarily unavailable"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if after := open(); after != before {
+		t.Errorf("%d files are open, and %d were before", after, before)
+	}
+}
