@@ -20,10 +20,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite golden files")
-	spin   = flag.Bool("spin", false, "let Spin search the models, too")
-)
+var spin = flag.Bool("spin", false, "let Spin search the models, too")
 
 // setup is a protocol on a small machine.
 func setup(t testing.TB, arch, protocol, mutation string, ncpus, sites int) explore.Setup {
