@@ -271,7 +271,7 @@ func TestNamesOfArches(t *testing.T) {
 		`arch "vax": not one of x86_64, arm64, riscv64`:                func() error { _, err := ParseArch("vax"); return err },
 		`layout "x": arm64 has sites of layout call-ops, bti, plain`:   func() error { _, err := WithLayout(arm, "x"); return err },
 		"sites of 4 bytes: on arm64 all have the length of its layout": func() error { _, err := WithLength(arm, 4); return err },
-		"sites of 3 bytes: x86_64 patches [5 1 2 6]":                     func() error { _, err := WithLength(x86, 3); return err },
+		"sites of 3 bytes: x86_64 patches [5 1 2 6]":                   func() error { _, err := WithLength(x86, 3); return err },
 		"<nil>": func() error { _, err := WithLength(x86, 2); return err },
 	} {
 		if got := fmt.Sprint(does()); got != want {
