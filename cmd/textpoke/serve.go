@@ -88,13 +88,12 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	var traced *os.File
 	if s.spans != "" {
-		out, err := inputs.At(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
+		if traced, err = inputs.At(s.spans, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
 			return fmt.Errorf("--spans: %w", err)
 		}
-		defer out.Close()
-		v.spans = spans.New(out)
+		defer traced.Close()
 	}
 	port, err := s.listener() // whatever is refused up to here leaves no data behind
 	if err != nil {
@@ -115,6 +114,9 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	defer signal.Stop(hangup)
 	if err := v.listen(s, port, secure); err != nil {
 		return errors.Join(err, v.store.Close())
+	}
+	if traced != nil {
+		v.spans = spans.New(traced)
 	}
 	err = v.start(ctx, s, on)
 	if err == nil {
@@ -276,7 +278,7 @@ func (v *serving) close() error {
 		errs = append(errs, v.service.Close())
 	}
 	if v.spans != nil { // no update ends any more
-		if err := v.spans.Close(); err != nil {
+		if err := v.spans.Close(answered); err != nil {
 			v.log.Warn("--spans", zap.Error(err))
 		}
 	}

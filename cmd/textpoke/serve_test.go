@@ -327,3 +327,33 @@ func TestServeNotifies(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestServeSpansUnread: a pipe whose reader has stopped to read holds up no update, and no server that is told to stop.
+func TestServeSpansUnread(t *testing.T) {
+	defer func(d time.Duration) { lastAnswers = d }(lastAnswers)
+	lastAnswers = 50 * time.Millisecond
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	s := serve(t, "--spans", pipe)
+	awaitReady(t, func() bool { return textpoke(t, "ctl", "--server", s.url, "enable").code == exitDone })
+	for range 60 { // a pipe has room for 64 KiB, and a span takes more than one
+		for _, what := range []string{"disable", "enable"} {
+			if r := textpoke(t, "ctl", "--server", s.url, what); r.code != exitDone {
+				t.Fatal(r)
+			}
+		}
+	}
+	if code, log := s.stop(); code != exitDone || !strings.Contains(log, "updates were left out") {
+		t.Errorf("exit %d: %s", code, log)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("the pipe is %v, %v", info.Mode(), err)
+	}
+}

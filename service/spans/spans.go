@@ -7,6 +7,7 @@ package spans
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,14 +24,15 @@ import (
 // Writer writes the updates that it is told. It never holds up an update: one that comes while many wait to be written
 // is left out.
 type Writer struct {
+	out   io.WriteCloser
 	queue chan service.Course
 	left  atomic.Int64
 	ended chan error
 }
 
 // New writes to out from now on, until Close.
-func New(out io.Writer) *Writer {
-	w := &Writer{queue: make(chan service.Course, 4096), ended: make(chan error, 1)}
+func New(out io.WriteCloser) *Writer {
+	w := &Writer{out: out, queue: make(chan service.Course, 4096), ended: make(chan error, 1)}
 	go func() { w.ended <- w.run(bufio.NewWriter(out)) }()
 	return w
 }
@@ -47,10 +49,13 @@ func (w *Writer) Tell(c service.Course) {
 	}
 }
 
-// Close writes the rest. Its error says what could not be written, or how many updates were left out. No Tell follows.
-func (w *Writer) Close() error {
+// Close writes the rest. Where that takes longer than the context it closes what it writes to: a pipe may have a reader
+// that does not read. Its error says what could not be written, or how many updates were left out. No Tell follows.
+func (w *Writer) Close(ctx context.Context) error {
 	close(w.queue)
+	late := context.AfterFunc(ctx, func() { w.out.Close() })
 	err := <-w.ended
+	late()
 	if n := w.left.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("the spans of %d updates were left out", n))
 	}

@@ -4,9 +4,11 @@ package spans
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +28,20 @@ func live(id int64) service.Course {
 		Update: service.Update{ID: id, Client: "c", Ops: "function", Enable: true, Records: 4, State: "live", Batch: 7}}
 }
 
+// memory is a file in memory.
+type memory struct{ bytes.Buffer }
+
+func (*memory) Close() error { return nil }
+
 // told is the lines that are written of updates, one each.
 func told(t *testing.T, all ...service.Course) (lines []map[string]any) {
 	t.Helper()
-	var out bytes.Buffer
+	var out memory
 	w := New(&out)
 	for _, c := range all {
 		w.Tell(c)
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -131,6 +138,7 @@ type refusing struct{}
 var errFull = errors.New("no room")
 
 func (refusing) Write([]byte) (int, error) { return 0, errFull }
+func (refusing) Close() error              { return nil }
 
 // TestSpansThatCannotBeWritten: updates do not wait for a disk that takes nothing, and the end says how many are missing.
 func TestSpansThatCannotBeWritten(t *testing.T) {
@@ -138,7 +146,19 @@ func TestSpansThatCannotBeWritten(t *testing.T) {
 	for i := range 10_000 {
 		w.Tell(live(int64(i)))
 	}
-	if err := w.Close(); err == nil || err.Error() != "no room\nthe spans of 10000 updates were left out" {
+	if err := w.Close(t.Context()); err == nil || err.Error() != "no room\nthe spans of 10000 updates were left out" {
+		t.Error(err)
+	}
+}
+
+// TestSpansThatNobodyReads: one who closes waits no longer than the context for a reader.
+func TestSpansThatNobodyReads(t *testing.T) {
+	_, out := io.Pipe()
+	w := New(out)
+	w.Tell(live(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Close(ctx); !errors.Is(err, io.ErrClosedPipe) || !strings.HasSuffix(err.Error(), "the spans of 1 updates were left out") {
 		t.Error(err)
 	}
 }

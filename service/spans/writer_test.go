@@ -4,7 +4,6 @@ package spans
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"path/filepath"
 	"regexp"
@@ -18,11 +17,11 @@ import (
 func TestLine(t *testing.T) {
 	failed := live(2)
 	failed.State, failed.Error, failed.Waits, failed.Batch, failed.Enable = "failed", "why", true, 0, false
-	var out bytes.Buffer
+	var out memory
 	w := New(&out)
 	w.Tell(live(1))
 	w.Tell(failed)
-	if err := w.Close(); err != nil {
+	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]string{}
@@ -88,7 +87,7 @@ func TestQueueIsFull(t *testing.T) {
 		w.Tell(unsampled)
 	}
 	w.ended <- nil
-	if err := w.Close(); len(w.queue) != 2 || err == nil || err.Error() != "the spans of 1 updates were left out" {
+	if err := w.Close(t.Context()); len(w.queue) != 2 || err == nil || err.Error() != "the spans of 1 updates were left out" {
 		t.Errorf("%d, %v", len(w.queue), err)
 	}
 }
