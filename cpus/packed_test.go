@@ -137,7 +137,8 @@ func TestPackedWays(t *testing.T) {
 		var c, under CPU
 		for _, of := range []*CPU{&c, &under} {
 			*of = drawCPU(t, k)
-			of.way, of.at = Section(rapid.IntRange(0, int(NumSections)-1).Draw(t, "way")), uint8(rapid.IntRange(0, 15).Draw(t, "at"))
+			of.way, of.at = Section(rapid.IntRange(0, int(NumSections)-1).Draw(t, "way")), uint8(rapid.IntRange(0, 15).Draw(t,
+				"at"))
 			of.cr3 = uint8(rapid.IntRange(0, 15).Draw(t, "cr3"))
 		}
 		w := k.PackWay(&c, &under)
@@ -242,7 +243,8 @@ func TestCounted(t *testing.T) {
 		t.Errorf("%+v", since)
 	}
 	since.Burst = []int64{4, 5}
-	if diff := cmp.Diff(all.Taken, first.Plus(since).Taken); diff != "" || !slices.Equal(first.Plus(since).Burst, since.Burst) ||
+	if diff := cmp.Diff(all.Taken, first.Plus(since).Taken); diff != "" || !slices.Equal(first.Plus(since).Burst,
+		since.Burst) ||
 		first.Plus(since).Sent != all.Sent {
 		t.Error(diff)
 	}
@@ -268,10 +270,26 @@ func TestNamesOfArches(t *testing.T) {
 	x86, _ := ParseArch("x86_64")
 	arm, _ := ParseArch("arm64")
 	for want, does := range map[string]func() error{
-		`arch "vax": not one of x86_64, arm64, riscv64`:                func() error { _, err := ParseArch("vax"); return err },
-		`layout "x": arm64 has sites of layout call-ops, bti, plain`:   func() error { _, err := WithLayout(arm, "x"); return err },
-		"sites of 4 bytes: on arm64 all have the length of its layout": func() error { _, err := WithLength(arm, 4); return err },
-		"sites of 3 bytes: x86_64 patches [5 1 2 6]":                   func() error { _, err := WithLength(x86, 3); return err },
+		`arch "vax": not one of x86_64, arm64, riscv64`: func() error {
+			_,
+				err := ParseArch("vax")
+			return err
+		},
+		`layout "x": arm64 has sites of layout call-ops, bti, plain`: func() error {
+			_, err := WithLayout(arm,
+				"x")
+			return err
+		},
+		"sites of 4 bytes: on arm64 all have the length of its layout": func() error {
+			_, err := WithLength(arm,
+				4)
+			return err
+		},
+		"sites of 3 bytes: x86_64 patches [5 1 2 6]": func() error {
+			_, err := WithLength(x86,
+				3)
+			return err
+		},
 		"<nil>": func() error { _, err := WithLength(x86, 2); return err },
 	} {
 		if got := fmt.Sprint(does()); got != want {

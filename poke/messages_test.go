@@ -23,10 +23,14 @@ func TestMessages(t *testing.T) {
 		fmt.Fprintf(&out, "%s: %v\n", tt.what, err)
 	}
 	for _, src := range []string{
-		steps("Walk now", "Write word"), steps("Walk masked now", "Write word"), steps("StopMachine lasy", "Write word", "Resume"),
-		steps("StopMachine lazy now", "Write word", "Resume"), steps("Unpublish 1"), steps("Write bytes"), steps("Write bytes 1-6 2"),
-		steps("Write bytes 6-1"), steps("Write bytes 1-8"), steps("Write bytes 0-7"), steps("Write bytes 3", "Write bytes 0-4"),
-		steps("Unlock"), steps("Lock init_mm now"), steps("Sync 0"), steps("Sync 255", "Write word"), steps("Sync 1 lazy", "Write word"),
+		steps("Walk now", "Write word"), steps("Walk masked now", "Write word"), steps("StopMachine lasy", "Write word",
+			"Resume"),
+		steps("StopMachine lazy now", "Write word", "Resume"), steps("Unpublish 1"), steps("Write bytes"),
+		steps("Write bytes 1-6 2"),
+		steps("Write bytes 6-1"), steps("Write bytes 1-8"), steps("Write bytes 0-7"), steps("Write bytes 3",
+			"Write bytes 0-4"),
+		steps("Unlock"), steps("Lock init_mm now"), steps("Sync 0"), steps("Sync 255", "Write word"), steps("Sync 1 lazy",
+			"Write word"),
 		steps("Write literal-low", "Write word"), steps("Write tail", "Write word"),
 		steps("StopMachine", "Write word", "Sync 1", "Resume"),
 		steps("Publish", "Write breakpoint", "Write tail if tail", "Write head", "Unpublish", "WaitHandlers"),
@@ -43,9 +47,12 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "Wirte tail", "Write", "Write 0", "Write tial", "Write tail 3..1", "Write tail 1..1", "Write tail x", "Write tail 1 2",
-		"Write tail -1", "Write tail back 1", "Write tail 1 back now", "Fence back", "Fence 1", "Sync", "Sync 0", "Sync 256", "Sync 1 lazy",
-		"Sync 1 back", "Lock", "Lock big", "Lock text_mutex 1", "Walk masked", "Walk maskd", "Map 3", "Map 3 back", "Attach back", "Settle",
+		"", "Wirte tail", "Write", "Write 0", "Write tial", "Write tail 3..1", "Write tail 1..1", "Write tail x",
+		"Write tail 1 2",
+		"Write tail -1", "Write tail back 1", "Write tail 1 back now", "Fence back", "Fence 1", "Sync", "Sync 0", "Sync 256",
+		"Sync 1 lazy",
+		"Sync 1 back", "Lock", "Lock big", "Lock text_mutex 1", "Walk masked", "Walk maskd", "Map 3", "Map 3 back",
+		"Attach back", "Settle",
 		"Write bytes", "Write bytes 1-6", "Write bytes 1-6 2..3 back", "Write bytes 0-8", "StopMachine lazy", "Verify 0..255",
 	} {
 		st, err := ParseStep(text)
@@ -60,7 +67,8 @@ func TestLives(t *testing.T) {
 	plans := map[string][]Step{
 		"word":         {{Op: Write, Part: Word, To: 2}, {Op: Sync, Round: 1}},
 		"grace period": {{Op: Write, Part: Word, To: 2}, {Op: GracePeriod}},
-		"own mutex": {{Op: Fence}, {Op: Lock, Mutex: TextMutex}, {Op: Write, Part: Head, To: 2}, {Op: Unlock, Mutex: TextMutex},
+		"own mutex": {{Op: Fence}, {Op: Lock, Mutex: TextMutex}, {Op: Write, Part: Head, To: 2}, {Op: Unlock,
+			Mutex: TextMutex},
 			{Op: Lock, Mutex: JumpLabelMutex}, {Op: Unlock, Mutex: JumpLabelMutex}},
 	}
 	for _, name := range []string{"word", "grace period", "own mutex"} {
@@ -75,7 +83,8 @@ func TestLives(t *testing.T) {
 			for _, s := range l.Update(plans[name], undo, attach, release) {
 				steps = append(steps, s.String())
 			}
-			fmt.Fprintf(&out, "%s, settles %v, locked %v, fenced %v, attach %v, release %v, undo %v: %s\n", name, l.Settles, l.Locked, l.Fenced,
+			fmt.Fprintf(&out, "%s, settles %v, locked %v, fenced %v, attach %v, release %v, undo %v: %s\n", name, l.Settles,
+				l.Locked, l.Fenced,
 				attach, release, undo, strings.Join(steps, ", "))
 		}
 	}
@@ -127,7 +136,8 @@ func TestProgress(t *testing.T) {
 					t.Fatalf("%s: %s", name, diff)
 				}
 				at, done, stage := b.Place()
-				if at != a.At || done != a.Done || stage != a.stage || a.Waiting() != len(progress.Buffered) || a.Waiting() > most ||
+				if at != a.At || done != a.Done || stage != a.stage || a.Waiting() != len(progress.Buffered) ||
+					a.Waiting() > most ||
 					a.Begun() != (stage > 0 || done > 0) || a.InPatch() != (stage > 0) || a.Clearing() != (stage == clearing) {
 					t.Fatalf("%s: at %d, %d, %d: %d wait of %d", name, at, done, stage, a.Waiting(), most)
 				}
@@ -185,7 +195,8 @@ func TestProgress(t *testing.T) {
 func TestPassed(t *testing.T) {
 	var p Passed
 	lacks := func(name, protocol string) error {
-		return fmt.Errorf("point 1: %w", &NotOffered{Mutation: name, Protocol: protocol, Arch: "arm64", Offered: []string{"a", "b"}})
+		return fmt.Errorf("point 1: %w", &NotOffered{Mutation: name, Protocol: protocol, Arch: "arm64",
+			Offered: []string{"a", "b"}})
 	}
 	broken := errors.New("broken")
 	for i, c := range []struct {
@@ -202,7 +213,8 @@ func TestPassed(t *testing.T) {
 		}
 	}
 	notes, err := p.Notes()
-	if diff := cmp.Diff([]string{"left out: word on arm64, which has no x", "left out: native on arm64, which has no x"}, notes); diff != "" ||
+	if diff := cmp.Diff([]string{"left out: word on arm64, which has no x", "left out: native on arm64, which has no x"},
+		notes); diff != "" ||
 		err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -223,7 +235,8 @@ func TestPassed(t *testing.T) {
 
 // TestNamed: all that has a name says it, and finds itself by it.
 func TestNamed(t *testing.T) {
-	if names := MutationNames(); len(names) != len(AllMutations()) || names[0] != AllMutations()[0].Name || len(names) < 15 {
+	if names := MutationNames(); len(names) != len(AllMutations()) || names[0] != AllMutations()[0].Name ||
+		len(names) < 15 {
 		t.Errorf("%v", names)
 	}
 	for _, name := range Names() {

@@ -152,7 +152,8 @@ func TestRefused(t *testing.T) {
 	overlap.Steps = overlap.Steps[:1]
 	for _, s := range [][2]int{{72, 8}, {64, 8}, {80, 4}} { // two literals, and the word behind them
 		at, n := uint64(s[0]), s[1]
-		overlap.Steps = append(overlap.Steps, record.Step{Kind: record.Store, At: at, Old: make([]byte, n), New: make([]byte, n)})
+		overlap.Steps = append(overlap.Steps, record.Step{Kind: record.Store, At: at, Old: make([]byte, n), New: make([]byte,
+			n)})
 	}
 	for _, c := range []struct {
 		list []*record.Recording
@@ -162,10 +163,12 @@ func TestRefused(t *testing.T) {
 		{[]*record.Recording{x86("b1 b2"), other}, "other.recording: a recording of another kernel than 6.18"},
 		{[]*record.Recording{x86("b1 b2"), arch}, "6.18: a recording of another kernel than 6.18"},
 		{[]*record.Recording{x86("b1 s b2 b1")}, "6.18: step 2: its stores do not go in phases, or from site to site"},
-		{[]*record.Recording{x86("b1 s h1 s")}, "6.18: 1 shapes, none of more than one site in a batch: whether it goes through its sites in " +
-			"phases or from one to the next cannot be told; record an action of several sites"},
-		{[]*record.Recording{x86("S w1 w2")}, "6.18: the plan that was learned: learned.plan:7: StopMachine: nothing lets the CPUs go on (Resume), " +
-			"and the next time through line 6 would wait for ever"},
+		{[]*record.Recording{x86("b1 s h1 s")},
+			"6.18: 1 shapes, none of more than one site in a batch: whether it goes through its sites in " +
+				"phases or from one to the next cannot be told; record an action of several sites"},
+		{[]*record.Recording{x86("S w1 w2")},
+			"6.18: the plan that was learned: learned.plan:7: StopMachine: nothing lets the CPUs go on (Resume), " +
+				"and the next time through line 6 would wait for ever"},
 		{[]*record.Recording{overlap}, "6.18: step 2: its stores overlap, and are about no sites"},
 	} {
 		if _, err := Plan(c.list); err == nil || err.Error() != c.want {

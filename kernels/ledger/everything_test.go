@@ -16,24 +16,35 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// everyAction is each action, with arguments that kernels have and such as they do not, in states that some of them change.
+// everyAction is each action, with arguments that kernels have and such as they do not, in states that some of them
+// change.
 var everyAction = []string{
-	"function-tracer", "function-tracer:vfs_*", "function-tracer:no_such_function", "function-tracer-first", "function-graph",
-	"function-graph:vfs_read", "instance", "instance:vfs_read", "filter-change:vfs_read>vfs_*", "filter-change:vfs_read>vfs_read",
-	"filter-change:vfs_read", "setfilter:vfs_*", "set_ftrace_pid", "tracepoint:sched_switch", "tracepoint:sched/sched_switch",
-	"tracepoint:sched_swicth", "perf-event:sched/sched_waking", "perf-event:sys_enter_openat", "raw-tracepoint:sched_switch",
-	"raw-tracepoint:none", "record-cmd=0", "record-cmd=0:sched/sched_wakeup", "record-cmd=0:none", "event-group:irq", "event-group:all",
-	"event-group:none", "static-key:sched_schedstats", "static-key:none", "kprobe", "kprobe:vfs_write", "kprobe:vfs_write+4", "kretprobe",
-	"kretprobe:vfs_write", "perf-kprobe:vfs_write", "fentry", "fentry:vfs_write", "fexit:vfs_write", "kprobe-multi", "kprobe-multi:7",
-	"kprobe-multi:vfs_*", "kprobe-multi:0", "tracing-multi", "tracing-multi:300", "tracing-multi:x", "function-call:3", "function-call:-1",
-	"function-call:x", "uprobe:nop5", "uprobe:3xnop10@2", "uprobe:none", "module-load:none", "module-unload:none", "instance:", "none",
+	"function-tracer", "function-tracer:vfs_*", "function-tracer:no_such_function", "function-tracer-first",
+	"function-graph",
+	"function-graph:vfs_read", "instance", "instance:vfs_read", "filter-change:vfs_read>vfs_*",
+	"filter-change:vfs_read>vfs_read",
+	"filter-change:vfs_read", "setfilter:vfs_*", "set_ftrace_pid", "tracepoint:sched_switch",
+	"tracepoint:sched/sched_switch",
+	"tracepoint:sched_swicth", "perf-event:sched/sched_waking", "perf-event:sys_enter_openat",
+	"raw-tracepoint:sched_switch",
+	"raw-tracepoint:none", "record-cmd=0", "record-cmd=0:sched/sched_wakeup", "record-cmd=0:none", "event-group:irq",
+	"event-group:all",
+	"event-group:none", "static-key:sched_schedstats", "static-key:none", "kprobe", "kprobe:vfs_write",
+	"kprobe:vfs_write+4", "kretprobe",
+	"kretprobe:vfs_write", "perf-kprobe:vfs_write", "fentry", "fentry:vfs_write", "fexit:vfs_write", "kprobe-multi",
+	"kprobe-multi:7",
+	"kprobe-multi:vfs_*", "kprobe-multi:0", "tracing-multi", "tracing-multi:300", "tracing-multi:x", "function-call:3",
+	"function-call:-1",
+	"function-call:x", "uprobe:nop5", "uprobe:3xnop10@2", "uprobe:none", "module-load:none", "module-unload:none",
+	"instance:", "none",
 	"set_ftrace_pid:1", "tracepoint",
 }
 
 // everyKernel is one of each way to change records.
 var everyKernel = []string{"x86_64-6.12", "arm64-6.12", "riscv64-7.2", "riscv64-6.12"}
 
-var everyState = [][]string{nil, {"recording=on"}, {"action=function-tracer"}, {"action=instance", "action=tracepoint:sched/sched_switch"},
+var everyState = [][]string{nil, {"recording=on"}, {"action=function-tracer"}, {"action=instance",
+	"action=tracepoint:sched/sched_switch"},
 	{"action=function-graph"}, {"action=kprobe"}, {"action=fentry"}}
 
 // TestEverything: the sums of what is predicted of every action on kernels of each kind, and all refusals. Where a

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestTrialRefuses: what a kernel would not take is not taken, with the reason, and nothing of it is said to be written.
+// TestTrialRefuses: what a kernel would not take is not taken, with the reason, and nothing of it is said to be
+// written.
 func TestTrialRefuses(t *testing.T) {
 	_, files, out := opened(t, kernel())
 	out.Reset()
@@ -119,14 +120,16 @@ func TestAdopted(t *testing.T) {
 	}
 	i, files, out := opened(t, here())
 	in := files.instances["instances/x/"]
-	if got := fmt.Sprintln(in.tracer, in.filter, in.events); got != "function map[2:true 5:true] map[sched/sched_switch:true]\n" ||
+	if got := fmt.Sprintln(in.tracer, in.filter,
+		in.events); got != "function map[2:true 5:true] map[sched/sched_switch:true]\n" ||
 		i.made || out.String() != "" {
 		t.Errorf("%s, made %v, %s", got, i.made, out)
 	}
 	for _, gone := range []string{"available_filter_functions", "instances/x/set_ftrace_filter"} {
 		k := here()
 		delete(k, gone)
-		if _, err := Open(Trial(k, io.Discard), "x"); err == nil || !strings.HasPrefix(err.Error(), "make instance x: read the ") ||
+		if _, err := Open(Trial(k, io.Discard), "x"); err == nil || !strings.HasPrefix(err.Error(),
+			"make instance x: read the ") ||
 			!strings.HasSuffix(err.Error(), ": open "+gone+": file does not exist") {
 			t.Errorf("%s: %v", gone, err)
 		}

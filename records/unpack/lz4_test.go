@@ -34,7 +34,8 @@ func TestHeaders(t *testing.T) {
 		{"\x79\x40" + "SIZE8888" + "NAME" + "\x00" + u32(plain|3) + "abc" + "SUMS" + end, "3 bytes"},
 		{"\x64\x40\x00" + u32(plain|3) + "abc" + end + "SUMS", "3 bytes"},
 		{"\x60\x30\x00", "a frame of an unknown version"}, {"\x20\x40\x00", "a frame of an unknown version"},
-		{"\xe0\x40\x00", "a frame of an unknown version"}, {"\x40\x40\x00", "its blocks hang together (lz4 -BD), which is not read"},
+		{"\xe0\x40\x00", "a frame of an unknown version"}, {"\x40\x40\x00",
+			"its blocks hang together (lz4 -BD), which is not read"},
 		{"", "cut short"}, {"\x60\x40", "cut short"},
 		{"\x60\x40\x00" + zeros(most) + end, "65536 bytes"}, {"\x60\x40\x00" + zeros(most+1) + end, "corrupt block"},
 		{"\x60\x50\x00" + zeros(most+1) + end, "65537 bytes"}, {"\x60\x50\x00" + zeros(4*most+1) + end, "corrupt block"},
@@ -42,7 +43,8 @@ func TestHeaders(t *testing.T) {
 		{"\x60\x70\x00" + zeros(64*most) + end, "4194304 bytes"}, {"\x60\x70\x00" + zeros(64*most+1) + end, "corrupt block"},
 		{"\x60\xf0\x00" + zeros(64*most) + end, "4194304 bytes"}, // the highest bit says nothing
 		{"\x60\x40\x00" + u32(plain|bound) + strings.Repeat("x", bound) + end, fmt.Sprint(bound, " bytes")},
-		{"\x60\x40\x00" + u32(plain|(bound+1)) + strings.Repeat("x", bound+1) + end, fmt.Sprintf("a block of %d bytes", bound+1)},
+		{"\x60\x40\x00" + u32(plain|(bound+1)) + strings.Repeat("x", bound+1) + end, fmt.Sprintf("a block of %d bytes",
+			bound+1)},
 		{"\x60\x40\x00" + u32(1) + "\xf0" + end, "corrupt block"},
 	} {
 		got := ""
@@ -61,7 +63,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestLegacyEnds: a legacy frame ends with its input, with a word behind which nothing comes, or with one that can be no
+// TestLegacyEnds: a legacy frame ends with its input, with a word behind which nothing comes, or with one that can be
+// no
 // block's length.
 func TestLegacyEnds(t *testing.T) {
 	const magic = "\x02\x21\x4c\x18"

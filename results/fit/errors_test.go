@@ -66,7 +66,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWithoutSpread: values that do not differ show what lies inside of the limits, contradict what lies beyond, and leave
+// TestWithoutSpread: values that do not differ show what lies inside of the limits, contradict what lies beyond, and
+// leave
 // open what lies on one.
 func TestWithoutSpread(t *testing.T) {
 	for _, c := range []struct {

@@ -20,7 +20,8 @@ func TestLooks(t *testing.T) {
 	looks := &Chart{Title: "Looks", X: Axis{Label: "x"}, Y: Axis{Label: "y"}}
 	for i := range 8 {
 		y := float64(20 * i)
-		looks.Series = append(looks.Series, Series{Name: fmt.Sprintf("series %d of eight", i), Kind: []Mark{Line, Points}[i%2],
+		looks.Series = append(looks.Series, Series{Name: fmt.Sprintf("series %d of eight", i), Kind: []Mark{Line,
+			Points}[i%2],
 			X: []float64{0, 1, 1.02}, Y: []float64{y, y + 5, y + 6}, Labels: []string{"left", "near", "by"}})
 	}
 	for name, c := range map[string]*Chart{
@@ -30,7 +31,8 @@ func TestLooks(t *testing.T) {
 			{Name: "first", Kind: Bars, X: []float64{0}, Y: []float64{10}},
 			{Name: "second", Kind: Bars, X: []float64{1}, Y: []float64{-3}},
 		}},
-		"lines-and-bars": {Title: "Lines and lying bars", X: Axis{Label: "x"}, Y: Axis{Names: []string{"a", "b", "c", "d", "e"}},
+		"lines-and-bars": {Title: "Lines and lying bars", X: Axis{Label: "x"}, Y: Axis{Names: []string{"a", "b", "c", "d",
+			"e"}},
 			Series: []Series{
 				{Kind: Lying, X: []float64{1, 2}, Y: []float64{0, 1}, Labels: []string{"one", "1,234,567 of them"}},
 				{Kind: Points, X: []float64{1, 2}, Y: []float64{0, 1}},
@@ -51,7 +53,8 @@ func TestLooks(t *testing.T) {
 
 // TestSides: how many bars stand beside each other.
 func TestSides(t *testing.T) {
-	for kinds, want := range map[string][2]int{"": {0, 0}, "b": {1, 1}, "bb": {2, 1}, "lbl": {1, 1}, "lll": {0, 0}, "ybylb": {4, 1}} {
+	for kinds, want := range map[string][2]int{"": {0, 0}, "b": {1, 1}, "bb": {2, 1}, "lbl": {1, 1}, "lll": {0, 0},
+		"ybylb": {4, 1}} {
 		var c Chart
 		for _, k := range kinds {
 			c.Series = append(c.Series, Series{Kind: map[rune]Mark{'b': Bars, 'y': Lying, 'l': Line}[k]})
@@ -185,7 +188,8 @@ func exact(v float64, difference func(float64) float64) float64 {
 	return v
 }
 
-// TestRoom: a text stands above its point on the right, and elsewhere where that would leave the frame; on its border it stays.
+// TestRoom: a text stands above its point on the right, and elsewhere where that would leave the frame; on its border
+// it stays.
 func TestRoom(t *testing.T) {
 	const wide, high = 20.0, 8.0
 	f := &frame{paper: &paper{wide: 300}, box: box{x0: 40, y0: 40, x1: 280, y1: 180}}
@@ -198,7 +202,8 @@ func TestRoom(t *testing.T) {
 		at   point
 		want box
 	}{
-		{point{exact(right-24, func(x float64) float64 { return x + 4 + wide - right }), 100}, box{right - 20, 102, right, 110}},
+		{point{exact(right-24, func(x float64) float64 { return x + 4 + wide - right }), 100}, box{right - 20, 102, right,
+			110}},
 		{point{right - 23, 100}, box{right - 47, 102, right - 27, 110}},
 		{point{100, exact(top-10, func(y float64) float64 { return y + 2 + high - top })}, box{104, top - 8, 124, top}},
 		{point{100, top - 9}, box{104, top - 13, 124, top - 5}},

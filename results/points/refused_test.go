@@ -323,7 +323,8 @@ func TestLocked(t *testing.T) {
 	before := open()
 	for range 9 {
 		_, err := OpenFolder(path, header, headerKeys, true)
-		if want := "journal " + path + ": another run is writing it: resource temporarily unavailable"; err == nil || err.Error() != want {
+		if want := "journal " + path + ": another run is writing it: resource temporarily unavailable"; err == nil ||
+			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

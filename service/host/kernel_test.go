@@ -83,7 +83,8 @@ func TestForecast(t *testing.T) {
 			t.Errorf("%d: %+v, %v; want %d rounds", i, r, err, row.Rounds)
 		}
 	}
-	if _, err := h.Cost(t.Context(), []int{graph}, nil); !errors.Is(err, errGraph) || !errors.Is(err, service.ErrNoForecast) {
+	if _, err := h.Cost(t.Context(), []int{graph}, nil); !errors.Is(err, errGraph) || !errors.Is(err,
+		service.ErrNoForecast) {
 		t.Errorf("of function_graph: %v", err)
 	}
 	r, err := h.Apply(t.Context(), []coordinator.Change{{Record: graph, Enable: true}})
@@ -155,7 +156,8 @@ func (b *broken) Lock(name string) (io.Closer, error) {
 	return b.Files.Lock(name)
 }
 
-// TestStartFails: whichever operation fails at the start, the start fails with it, and an instance that was made is gone.
+// TestStartFails: whichever operation fails at the start, the start fails with it, and an instance that was made is
+// gone.
 func TestStartFails(t *testing.T) {
 	failures := 0
 	for n := 1; ; n++ {
@@ -195,7 +197,8 @@ func TestStuck(t *testing.T) {
 	if err := h.Restored(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Apply(t.Context(), []coordinator.Change{{Record: 0, Enable: true}, {Record: 1, Enable: true}}); err != nil {
+	if _, err := h.Apply(t.Context(), []coordinator.Change{{Record: 0, Enable: true}, {Record: 1,
+		Enable: true}}); err != nil {
 		t.Fatal(err)
 	}
 	w.files.writes = 0
@@ -207,7 +210,8 @@ func TestStuck(t *testing.T) {
 	w.kernel["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___1\nd\n"
 	_, err = h.Apply(t.Context(), []coordinator.Change{{Record: 2, Enable: true}, {Record: 3, Enable: true}})
 	w.files.writes = -1
-	if !errors.Is(err, service.ErrStuck) || !strings.Contains(err.Error(), "the kernel did not take 1 of 2 functions: c [m]") ||
+	if !errors.Is(err, service.ErrStuck) || !strings.Contains(err.Error(),
+		"the kernel did not take 1 of 2 functions: c [m]") ||
 		!strings.Contains(err.Error(), "the state before could not be brought back: ") {
 		t.Errorf("%v", err)
 	}
@@ -235,8 +239,10 @@ func TestPlain(t *testing.T) {
 	if a, b := h.Now(), h.Now(); a <= 0 || b < a {
 		t.Errorf("%d, then %d", a, b)
 	}
-	for i, want := range []string{"<nil>", "it is a trace event: want the ops event", "<nil>", "it is a function: want the ops function or graph"} {
-		if err := h.Patchable([]string{"function", "graph", "event", "event"}[i], []int{3, 4, 4, 3}[i]); fmt.Sprint(err) != want {
+	for i, want := range []string{"<nil>", "it is a trace event: want the ops event", "<nil>",
+		"it is a function: want the ops function or graph"} {
+		if err := h.Patchable([]string{"function", "graph", "event", "event"}[i], []int{3, 4, 4,
+			3}[i]); fmt.Sprint(err) != want {
 			t.Errorf("%d: %v, want %s", i, err, want)
 		}
 	}
@@ -263,12 +269,14 @@ func TestPlain(t *testing.T) {
 
 // TestRead: functions with their addresses, and behind them the events; each list that is missing is told.
 func TestRead(t *testing.T) {
-	const functions, addresses, events = "available_filter_functions", "available_filter_functions_addrs", "available_events"
+	const functions, addresses, events = "available_filter_functions", "available_filter_functions_addrs",
+		"available_events"
 	for i, c := range []struct {
 		files map[string]string
 		want  string
 	}{
-		{map[string]string{functions: "a\n", addresses: "ffffffff81000010 a\nffffffffc0000010 c [m]\n", events: "x:y\n"}, "a c x/y"},
+		{map[string]string{functions: "a\n", addresses: "ffffffff81000010 a\nffffffffc0000010 c [m]\n", events: "x:y\n"},
+			"a c x/y"},
 		{map[string]string{functions: "a\n", addresses: "ffffffff81000010 a\n", events: ""}, "a"},
 		{map[string]string{addresses: "ffffffff81000010 a\n", events: "x:y\n"},
 			"the kernel has no dynamic ftrace: it needs CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE"},
@@ -301,7 +309,8 @@ func TestRead(t *testing.T) {
 // TestFew: three names, and how many more.
 func TestFew(t *testing.T) {
 	fs := []tracefs.Function{{Name: "a"}, {Name: "b", Module: "m"}, {Name: "c"}, {Name: "d"}, {Name: "e"}}
-	for n, want := range []string{"", "a", "a, b [m]", "a, b [m], c", "a, b [m], c, and 1 more", "a, b [m], c, and 2 more"} {
+	for n, want := range []string{"", "a", "a, b [m]", "a, b [m], c", "a, b [m], c, and 1 more",
+		"a, b [m], c, and 2 more"} {
 		if got := few(fs[:n]); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

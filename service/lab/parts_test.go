@@ -63,7 +63,8 @@ func TestReports(t *testing.T) {
 		{0, 7, nil, fmt.Errorf("x: %w", context.Canceled), "over x: context canceled, cancelled " + plain + "}\n"},
 		{0, 7, &experiments.Answer{Documents: []results.Document{document("a.md", "", broken), document("b.md", "", nil)}},
 			nil, "over a.md: broken " + plain + "}\n"},
-		{1, 1, nil, nil, "1 over results: row does not fit its columns: 2 cells for 1 columns " + strings.Replace(plain, "7", "1", 1) +
+		{1, 1, nil, nil, "1 over results: row does not fit its columns: 2 cells for 1 columns " + strings.Replace(plain, "7",
+			"1", 1) +
 			`,"rows":1}` + "\nendless.csv text/csv; charset=utf-8 n\n0\n"},
 	} {
 		var out bytes.Buffer

@@ -19,7 +19,8 @@ import (
 // numbered is a table of axes that take any number.
 func numbered(n int) (t axis.Table[trip]) {
 	for i := range n {
-		t = append(t, axis.Field("n"+strconv.Itoa(i), "a number", strconv.Atoi, func(t *trip) *int { return &t.miles }, strconv.Itoa))
+		t = append(t, axis.Field("n"+strconv.Itoa(i), "a number", strconv.Atoi, func(t *trip) *int { return &t.miles },
+			strconv.Itoa))
 	}
 	return t
 }
@@ -52,7 +53,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestPresets: a list's default holds several values, that of another form is one; an axis in whose place something else
+// TestPresets: a list's default holds several values, that of another form is one; an axis in whose place something
+// else
 // is chosen has none.
 func TestPresets(t *testing.T) {
 	for _, c := range []struct {
@@ -169,7 +171,8 @@ func TestOf(t *testing.T) {
 			t.Errorf("%+v, of %+v", a, of)
 		}
 	}
-	names := axis.Names("n", "a number", []string{"1", "2"}, strconv.Atoi, func(t *trip) *int { return &t.miles }, strconv.Itoa)
+	names := axis.Names("n", "a number", []string{"1", "2"}, strconv.Atoi, func(t *trip) *int { return &t.miles },
+		strconv.Itoa)
 	if names.Usage() != "`list` of a number: 1, 2" || names.Known("3") == nil || names.Known("2") != nil {
 		t.Errorf("%s, %v", names.Usage(), names.Known("3"))
 	}

@@ -78,7 +78,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// TestHeld: slices wait for the step around them, up to a number; then they are written, and the step begins behind them.
+// TestHeld: slices wait for the step around them, up to a number; then they are written, and the step begins behind
+// them.
 func TestHeld(t *testing.T) {
 	traps := func(r *Recorder, n int) {
 		for i := range n {
@@ -112,7 +113,8 @@ func TestListens(t *testing.T) {
 	var told, listened bytes.Buffer
 	a, b := New(&told, make([]cpus.Role, 2), 0), New(&listened, make([]cpus.Role, 2), 0)
 	l := b.Listener()
-	for _, of := range []*cpus.Listener{{Round: a.Round, Interrupt: a.Interrupt, Trap: a.Trap, Step: a.Step, Batch: a.Batch}, l} {
+	for _, of := range []*cpus.Listener{{Round: a.Round, Interrupt: a.Interrupt, Trap: a.Trap, Step: a.Step,
+		Batch: a.Batch}, l} {
 		of.Round(1, 0, cpus.Sync, 1, 2)
 		of.Interrupt(1, 1, cpus.Sync, 3, 4)
 		of.Trap(1, 5, 6, true)
