@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
@@ -91,7 +89,7 @@ func Sets[C any](a *axis.Axis[C], text string) (out []axis.Set[C], err error) {
 
 // Repeats is the field repeats: as many measurements as bound a median with 95 %
 // confidence, or more.
-func Repeats(to *int, preset int, doc string) *choice.Field {
+func Repeats(to *int, preset, doc string) *choice.Field {
 	k := choice.Whole(fit.MinMedian, 1_000_000)
 	parse := k.Parse
 	k.Parse = func(s string) (int, error) {
@@ -101,7 +99,7 @@ func Repeats(to *int, preset int, doc string) *choice.Field {
 		}
 		return n, err
 	}
-	return choice.One(to, "repeats", strconv.Itoa(preset), doc, k)
+	return choice.One(to, "repeats", preset, doc, k)
 }
 
 // Records is the field records: one table of records.
@@ -124,20 +122,20 @@ func recordsFile(src string) bool {
 
 // flagged are the fields of a Config that a form declares, in its order; then those of own
 // that it does not name. The type of the Config's field says what kind of field it is.
-func flagged[C any](c *C, flags []form.Flag, own []*choice.Field) (out []*choice.Field, err error) {
+func flagged[C any](c *C, flags []choice.Declared, own []*choice.Field) (out []*choice.Field, err error) {
 	own = slices.Clone(own)
 	for _, flag := range flags {
 		if i := slices.IndexFunc(own, func(f *choice.Field) bool { return f.Name == flag.Name }); i >= 0 {
 			out, own = append(out, own[i]), slices.Delete(own, i, i+1)
 			continue
 		}
-		v := reflect.ValueOf(c).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, flag.Field) })
-		if !v.IsValid() {
+		to := flag.Variable(c)
+		if to == nil {
 			return nil, fmt.Errorf("line %d: flag %s: %T has no field %s", flag.Line, flag.Name, c, flag.Field)
 		}
-		f := fieldOf(v.Addr().Interface(), flag)
+		f := fieldOf(to, flag)
 		if f == nil {
-			return nil, fmt.Errorf("line %d: flag %s: %v is of no kind that can be declared", flag.Line, flag.Name, v.Type())
+			return nil, fmt.Errorf("line %d: flag %s: %T is of no kind that can be declared", flag.Line, flag.Name, to)
 		}
 		out = append(out, f)
 	}
@@ -145,31 +143,28 @@ func flagged[C any](c *C, flags []form.Flag, own []*choice.Field) (out []*choice
 }
 
 // between is the kind of numbers that a flag takes.
-func between(f form.Flag) choice.Kind[float64] {
+func between(f choice.Declared) choice.Kind[float64] {
+	least, _ := strconv.ParseFloat(f.Low, 64)
+	most, _ := strconv.ParseFloat(f.High, 64)
 	word := "from"
 	if f.Above {
 		word = "above"
 	}
-	return choice.Number(fmt.Sprintf("numbers %s %g, to %g", word, f.Least, f.Most), func(v float64) bool {
-		return (v > f.Least || v == f.Least && !f.Above) && v <= f.Most
+	return choice.Number(fmt.Sprintf("numbers %s %g, to %g", word, least, most), func(v float64) bool {
+		return (v > least || v == least && !f.Above) && v <= most
 	})
 }
 
 // fieldOf is the field of a variable; nil for types that have none of their own.
-func fieldOf(to any, f form.Flag) *choice.Field {
-	number, _ := strconv.Atoi(f.Default) // "" is 0
+func fieldOf(to any, f choice.Declared) *choice.Field {
 	switch to := to.(type) {
-	case *bool:
-		return choice.Flag(to, f.Name, f.Doc)
 	case *int:
 		if f.Name == "repeats" {
-			return Repeats(to, number, f.Doc)
+			return Repeats(to, f.Default, f.Doc)
 		}
-		return choice.Count(to, f.Name, number, f.Doc, f.Low, f.High)
-	case *[]int:
-		return choice.Counts(to, f.Name, f.Default, f.Doc, f.Low, f.High)
 	case *[]uint64:
-		return choice.Sizes(to, f.Name, f.Default, f.Doc, uint64(f.High))
+		high, _ := strconv.ParseUint(f.High, 10, 64)
+		return choice.Sizes(to, f.Name, f.Default, f.Doc, high)
 	case **float64:
 		out := choice.Rate(to, f.Name, f.Doc)
 		out.Default = f.Default
@@ -177,18 +172,14 @@ func fieldOf(to any, f form.Flag) *choice.Field {
 	case *float64:
 		return choice.One(to, f.Name, f.Default, f.Doc, between(f))
 	case *[]float64:
-		if f.Most > 0 {
+		if f.High != "" {
 			return choice.List(to, f.Name, f.Default, f.Doc, between(f))
 		}
 		return choice.Rates(to, f.Name, f.Default, f.Doc)
 	case *string:
-		if f.Values != nil {
-			return choice.One(to, f.Name, f.Default, f.Doc, choice.OneOf(f.Values))
-		}
 		if f.Name == "records" {
 			return Records(to, f.Default, f.Doc)
 		}
-		return choice.File(to, f.Name, f.Doc)
 	case *[]string:
 		return Tables(to, f.Doc)
 	case *[]isa.Arch:
@@ -206,7 +197,7 @@ func fieldOf(to any, f form.Flag) *choice.Field {
 	case *[]int3.Refs:
 		return Of(to, "refs", f.Default, "", func(c *sim.Config) *int3.Refs { return &c.Refs })
 	}
-	return nil
+	return f.Of(to)
 }
 
 // Machine is a calibration, and how many CPUs it is asked about.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Declared is a column as a line of text declares it.
@@ -73,15 +75,8 @@ func IsPath(s string) bool { return s != "" && s[0] >= 'A' && s[0] <= 'Z' }
 // line a column, as [ParseColumn] reads them. A column without a kind has that of its path. own has the cells that are
 // no field and no method of a row. Whatever is wrong in the text is a mistake of ours, and panics.
 func Declare[R any](text, table string, own map[string]func(R) any) (out Columns[R]) {
-	_, block, found := strings.Cut("\n"+text, "\n"+table+":\n")
-	if !found {
-		panic(fmt.Sprintf("results: no table %s is declared", table))
-	}
-	for line := range strings.Lines(block) {
-		if line[0] != ' ' && line[0] != '\t' {
-			break
-		}
-		d, err := ParseColumn(strings.TrimSpace(line))
+	for _, line := range inputs.Below(text, table) {
+		d, err := ParseColumn(line)
 		c := Col[R]{d.Column, own[d.Name]}
 		if err == nil && c.Cell == nil {
 			c.Cell, c.Kind, err = PathCell[R](d)
@@ -98,6 +93,9 @@ func Declare[R any](text, table string, own map[string]func(R) any) (out Columns
 			part = part.When(holds)
 		}
 		out = append(out, part...)
+	}
+	if out == nil {
+		panic(fmt.Sprintf("results: no table %s is declared", table))
 	}
 	for name := range own {
 		if !slices.ContainsFunc(out, func(c Col[R]) bool { return c.Name == name }) {

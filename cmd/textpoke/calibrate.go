@@ -20,34 +20,31 @@ import (
 )
 
 func calibrateCommand(c *common) *cobra.Command {
-	var name, base string
-	var budget time.Duration
+	var f struct {
+		name, base string
+		budget     time.Duration
+	}
 	cmd := &cobra.Command{
 		Use: "calibrate",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if budget < 0 || budget > longestCalibration {
-				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", budget, longestCalibration)
+			if f.budget > longestCalibration {
+				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", f.budget, longestCalibration)
 			}
-			if err := calibration.CheckName(name); err != nil {
+			if err := calibration.CheckName(f.name); err != nil {
 				return fmt.Errorf("--name: %w", err)
 			}
-			if slices.Contains(calibration.Names(), name) {
-				return fmt.Errorf("--name %s: is that of a built-in calibration", name)
+			if slices.Contains(calibration.Names(), f.name) {
+				return fmt.Errorf("--name %s: is that of a built-in calibration", f.name)
 			}
-			from, err := c.baseCalibration(base)
+			from, err := c.baseCalibration(f.base)
 			if err != nil {
 				return err
 			}
-			return c.calibrate(cmd, microbench.Config{Name: name, Arch: hostArch(), Base: from, Time: budget})
+			return c.calibrate(cmd, microbench.Config{Name: f.name, Arch: hostArch(), Base: from, Time: f.budget})
 		},
 	}
 	c.prints(cmd, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
-	f := cmd.Flags()
-	f.StringVar(&name, "name", "measured", "`name` of the calibration, which results will carry")
-	f.StringVar(&base, "base", "",
-		"`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of "+
-			"this instruction set whose number of CPUs is nearest)")
-	f.DurationVar(&budget, "time", 2*time.Second, "how long to measure, a `time`")
+	declare(cmd, "calibrate", &f)
 	offer(cmd, "base", calibration.Names())
 	cmd.AddCommand(calibrateList(c), offerArgs(calibrateShow(c), calibration.Names))
 	return cmd

@@ -30,13 +30,17 @@ import (
 type checkFlags struct {
 	searchFlags
 
-	bug, litmus                                        []string
-	fixed, list                                        bool
-	export, trace, replay, record, conform, checkpoint string
-	html                                               string
-	engine                                             string
-	every                                              time.Duration
-	resume, liveness                                   bool
+	Bug    []string // these are asked about by the names of their flags
+	List   bool
+	Export string
+
+	litmus                                     []string
+	fixed                                      bool
+	trace, replay, record, conform, checkpoint string
+	html                                       string
+	engine                                     string
+	every                                      time.Duration
+	resume, liveness                           bool
 }
 
 func checkCommand(c *common) *cobra.Command {
@@ -54,27 +58,9 @@ func checkCommand(c *common) *cobra.Command {
 
 // fields are the choices that are no axes.
 func (k *checkFlags) fields() []*choice.Field {
-	engine := choice.One(&k.engine, "engine", sim.LiveEngine.String(), "with --replay: `engine` that it is forced on",
-		choice.OneOf(sim.ReplayNames()))
+	engines := strings.Join(sim.ReplayNames(), "|")
 	return append(k.searchFlags.fields(),
-		choice.Flag(&k.fixed, "fixed", "with --bug: with the upstream fix"),
-		choice.Flag(&k.list, "list",
-			"list protocols, mutations, bugs and litmus tests, and the bugs that it cannot tell, with the reason"),
-		choice.One(&k.export, "export", "", "write the model in the `language` of another checker instead of exploring it",
-			choice.OneOf(exports)),
-		choice.File(&k.trace, "trace", "save the counterexample, if there is one, in this `file`, as JSON"),
-		choice.File(&k.html, "html",
-			"write a page to this `file`, on which counterexamples are stepped forwards and backwards; - is stdout"),
-		choice.File(&k.replay, "replay", "force the counterexample in this `file` on another engine"),
-		engine,
-		choice.File(&k.record, "record", "run it on the live engine, and save what every CPU did in this `file`"),
-		choice.File(&k.conform, "conform",
-			"take the run that is recorded in this `file` through the checker's semantics, step by step"),
-		choice.File(&k.checkpoint, "checkpoint", "save the search in this `file` when it is cut short, and every now and then"),
-		choice.Time(&k.every, "every", 10*time.Minute, "`time` between two checkpoints", 1),
-		choice.Flag(&k.liveness, "liveness",
-			"also ask whether every update can end and every CPU come back between two calls, from every state"),
-		choice.Flag(&k.resume, "resume", "go on from the file of --checkpoint"))
+		fields("check", k, strings.Join(exports, "|"), sim.LiveEngine.String(), engines)...)
 }
 
 func (k *checkFlags) register(cmd *cobra.Command, c *common) {
@@ -82,13 +68,8 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	add(cmd, shardField(c))
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	add(cmd, k.fields()...)
-	f := cmd.Flags()
-	f.StringArrayVar(&k.bug, "bug", nil,
-		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
+	declare(cmd, "check repeated", k)
 	offer(cmd, "bug", check.BugNames())
-	f.StringArrayVar(&k.litmus, "litmus", nil,
-		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome "+
-			"allowed? repeatable")
 	offer(cmd, "litmus", append([]string{"all"}, litmus.ShippedNames()...))
 }
 

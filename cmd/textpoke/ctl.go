@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
@@ -32,10 +30,7 @@ func ctlCommand(c *common) *cobra.Command {
 		Use: "ctl",
 	}
 	f.server = defaultServer()
-	flags.Bind(cmd.PersistentFlags(), choice.Text(&f.server, "server", "", "`URL` of the server, or "+unixPrefix+"PATH"),
-		choice.File(&f.tokenFile, "token-file", "`file` with the token to show"),
-		choice.File(&f.tlsCA, "tls-ca",
-			"`file` with the certificate that the server's must be signed by (default: the system's)"))
+	flags.Bind(cmd.PersistentFlags(), fields("ctl", f)...)
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
 		ctlCPUs(f), ctlWants(f), ctlRenew(f), ctlPlan(f), ctlTrace(f), ctlCount(f))
 	return cmd
@@ -86,10 +81,13 @@ func (f *ctlFlags) report(ctx context.Context, u *api.Update) error {
 
 // ctlSwitch is enable and disable.
 func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
-	req := api.Request{Enable: &enable}
-	var within, lease time.Duration
-	var noWait, only bool
-	var etag string
+	var w struct {
+		api.Request
+		within, want time.Duration
+		noWait, only bool
+		etag         string
+	}
+	w.Enable = &enable
 	name := directionName(enable)
 	cmd := &cobra.Command{
 		Use:   name,
@@ -100,57 +98,48 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
 			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			if within > 0 {
-				req.Deadline = new(time.Now().Add(within))
+			if w.within > 0 {
+				w.Deadline = new(time.Now().Add(w.within))
 			}
-			if lease%time.Second != 0 {
-				return fmt.Errorf("--lease %v: want whole seconds, such as 30s", lease)
+			if w.want%time.Second != 0 {
+				return fmt.Errorf("--lease %v: want whole seconds, such as 30s", w.want)
 			}
-			req.Wait, req.Lease = !noWait, int64(lease/time.Second)
-			allUnlessNamed(&req)
+			w.Wait, w.Lease = !w.noWait, int64(w.want/time.Second)
+			allUnlessNamed(&w.Request)
 			var u api.Update
 			var err error
 			switch {
-			case only && within > 0, !only && etag != "":
+			case w.only && w.within > 0, !w.only && w.etag != "":
 				return errors.New("--only goes without --within, and --etag with --only")
-			case only:
-				s.match = etag
-				path := "/v1/clients/" + url.PathEscape(req.Client) + "/ops/" + url.PathEscape(req.Ops)
-				err = s.ask(ctx, http.MethodPut, path, req.Wish, &u)
+			case w.only:
+				s.match = w.etag
+				path := "/v1/clients/" + url.PathEscape(w.Client) + "/ops/" + url.PathEscape(w.Ops)
+				err = s.ask(ctx, http.MethodPut, path, w.Wish, &u)
 			default:
-				err = s.ask(ctx, http.MethodPost, "/v1/updates", req, &u)
+				err = s.ask(ctx, http.MethodPost, "/v1/updates", w.Request, &u)
 			}
 			if err != nil {
 				return err
 			}
-			if noWait {
+			if w.noWait {
 				return f.report(ctx, &u)
 			}
 			return f.ended(ctx, s, &u)
 		}),
 	}
 	f.prints(cmd, "", updateColumns.Table("updates"))
-	registerRequest(cmd, &req)
-	add(cmd, choice.Text(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update"),
-		choice.Time(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s", 1),
-		choice.Flag(&req.Hold, "hold", "over the server's budget, or at a quiet time, wait until it fits; else it is refused"),
-		choice.Flag(&noWait, "no-wait", "print the update as soon as it is accepted"))
+	registerRequest(cmd, &w.Request)
+	declare(cmd, "ctl switch", &w)
 	if enable {
-		add(cmd, choice.Flag(&only, "only", "these records and no others of the client's for the ops, with one update"),
-			choice.Text(&etag, "etag", "", "with --only: refuse it unless this is the `etag` that ctl wants shows"),
-			choice.Time(&lease, "lease", 0, "want it for this `time` unless ctl renew comes before (default: for ever)", 0))
+		declare(cmd, "ctl enable", &w)
 	}
 	return cmd
 }
 
 // registerRequest adds the flags for an update's records, and for its client.
 func registerRequest(cmd *cobra.Command, req *api.Request) {
-	add(cmd, choice.Text(&req.Client, "client", clientName(), "`name` of the client that asks"),
-		choice.Text(&req.Ops, "ops", "function", "the `tracer` that wants the records"))
-	f := cmd.Flags()
-	f.StringArrayVar(&req.Filter, "filter", nil,
-		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
-	f.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
+	req.Client = clientName()
+	declare(cmd, "ctl request", req)
 }
 
 // allUnlessNamed makes a request one about all records where it names none.
@@ -179,17 +168,19 @@ func (f *ctlFlags) ended(ctx context.Context, s *server, u *api.Update) error {
 }
 
 func ctlStatus(f *ctlFlags) *cobra.Command {
-	var client, state string
-	var limit int
-	var newest bool
+	var w struct {
+		client, state string
+		limit         int
+		newest        bool
+	}
 	cmd := &cobra.Command{
 		Use: "status [ID]",
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])
 			}
-			updates, err := s.updates(ctx, url.Values{"client": {client}, "state": {state},
-				"newest": {strconv.FormatBool(newest)}}, limit)
+			updates, err := s.updates(ctx, url.Values{"client": {w.client}, "state": {w.state},
+				"newest": {strconv.FormatBool(w.newest)}}, w.limit)
 			if err != nil {
 				return err
 			}
@@ -197,10 +188,7 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", updateColumns.Table("updates"))
-	add(cmd, choice.Text(&client, "client", "", "only updates of the client of this `name`"),
-		choice.Text(&state, "state", "", "only those in this `state`: queued, held, running, live, failed, cancelled, expired"),
-		choice.Count(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed", 1, math.MaxInt),
-		choice.Flag(&newest, "newest", "the last ones, the youngest first"))
+	declare(cmd, "ctl status", &w)
 	return cmd
 }
 

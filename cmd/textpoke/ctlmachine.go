@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/api"
 )
@@ -40,12 +38,12 @@ func takenColumns() (cs results.Columns[api.CPU]) {
 }
 
 func ctlCPUs(f *ctlFlags) *cobra.Command {
-	var unplug, plug []int
+	var w struct{ unplug, plug []int }
 	cmd := &cobra.Command{
 		Use: "cpus",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			for i, cpu := range slices.Concat(unplug, plug) {
-				online := i >= len(unplug)
+			for i, cpu := range slices.Concat(w.unplug, w.plug) {
+				online := i >= len(w.unplug)
 				var now api.CPU
 				if err := s.ask(ctx, http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
 					&now); err != nil {
@@ -60,17 +58,18 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", ctlCPUColumns.Table("cpus"))
-	add(cmd, choice.Counts(&unplug, "unplug", "", "`list` of CPUs to unplug first", 0, math.MaxInt),
-		choice.Counts(&plug, "plug", "", "`list` of CPUs to plug in, after that", 0, math.MaxInt))
+	declare(cmd, "ctl cpus", &w)
 	return cmd
 }
 
 // ctlWatch follows one update, or everything.
 func ctlWatch(f *ctlFlags) *cobra.Command {
-	var after int64
-	var kinds []string
-	var client string
-	var renew bool
+	var w struct {
+		after  int
+		kinds  []string
+		client string
+		renew  bool
+	}
 	cmd := &cobra.Command{
 		Use: "watch [ID]", Annotations: map[string]string{live: ""},
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
@@ -78,8 +77,8 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 				if f.format == results.FormatCSV {
 					return errors.New("--format csv: events are of several kinds: want table or json")
 				}
-				return f.events(ctx, s, url.Values{"after": {strconv.FormatInt(after, 10)}, "client": {client},
-					"renew": {strconv.FormatBool(renew)}}, kinds)
+				return f.events(ctx, s, url.Values{"after": {strconv.Itoa(w.after)}, "client": {w.client},
+					"renew": {strconv.FormatBool(w.renew)}}, w.kinds)
 			}
 			u, err := s.update(ctx, http.MethodGet, args[0])
 			if err != nil {
@@ -89,10 +88,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "with ID", updateColumns.Table("updates"))
-	cmd.Flags().Int64Var(&after, "after", 0, "begin behind the event of this `number`, as far as the server still knows")
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "`list` of kinds of events to print (default: all)")
-	add(cmd, choice.Text(&client, "client", "", "of updates, only those of the client of this `name`"),
-		choice.Flag(&renew, "renew", "with --client: renew that client's leases for as long as this runs"))
+	declare(cmd, "ctl watch", &w)
 	return cmd
 }
 

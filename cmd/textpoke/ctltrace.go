@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/results"
@@ -29,22 +28,19 @@ import (
 type traceFlags struct {
 	*ctlFlags
 	client, ops string
+	trace       string // the file of a timeline, "" for none
 	length      time.Duration
 	renew       bool
 }
 
-func (t *traceFlags) register(cmd *cobra.Command, length time.Duration, without string) {
-	f := cmd.Flags()
-	f.StringVar(&t.client, "client", clientName(), "`name` of the client whose functions and events are told")
-	f.StringVar(&t.ops, "ops", "", "those of one `ops` alone: function, event or graph (default: functions and events)")
-	add(cmd, choice.Time(&t.length, "for", length, "end after this `time`"+without, min(length, 1)))
-	f.BoolVar(&t.renew, "renew", false, "renew the client's leases for as long as this runs")
+func (t *traceFlags) register(cmd *cobra.Command, least, without string) {
+	t.client = clientName()
+	declare(cmd, "ctl count", t, least, without)
 }
 
 // ctlTrace prints what a client's functions and events write into the machine's trace.
 func ctlTrace(f *ctlFlags) *cobra.Command {
 	t := &traceFlags{ctlFlags: f}
-	var file string
 	cmd := &cobra.Command{
 		Use: "trace", Annotations: map[string]string{live: ""},
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) (err error) {
@@ -58,10 +54,10 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 				_, err := fmt.Fprintf(f.streams.out, "%s\n", text)
 				return err
 			}
-			if file == "" {
+			if t.trace == "" {
 				return t.follow(ctx, s, tell)
 			}
-			out, err := files.Create(file, 0o666)
+			out, err := files.Create(t.trace, 0o666)
 			if err != nil {
 				return fmt.Errorf("--trace: %w", err)
 			}
@@ -70,8 +66,8 @@ func ctlTrace(f *ctlFlags) *cobra.Command {
 			return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { return w.add(l) })
 		}),
 	}
-	t.register(cmd, 0, " (default: when it is interrupted)")
-	cmd.Flags().StringVar(&file, "trace", "", "write a timeline for ui.perfetto.dev into this `file` instead")
+	t.register(cmd, " from 0", " (default: when it is interrupted)")
+	declare(cmd, "ctl trace", t)
 	return cmd
 }
 
@@ -190,7 +186,7 @@ func ctlCount(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", countedColumns.Table("counts"))
-	t.register(cmd, time.Second, "")
+	t.register(cmd, " = 1s above 0", "")
 	return cmd
 }
 

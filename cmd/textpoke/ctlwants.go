@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/api"
 )
@@ -25,12 +24,14 @@ var wantColumns = results.Declare(declared, "want", map[string]func(api.Want) an
 
 // ctlWants says who wants a record, or what a client wants.
 func ctlWants(f *ctlFlags) *cobra.Command {
-	var client string
-	var all bool
+	w := struct {
+		client string
+		all    bool
+	}{client: clientName()}
 	cmd := &cobra.Command{
 		Use: "wants [RECORD]",
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
-			if all {
+			if w.all {
 				wants, err := s.wants(ctx)
 				if err != nil {
 					return err
@@ -38,7 +39,7 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 				return printRows(ctx, f.common, wantColumns, "wants", wants)
 			}
 			var found struct{ Wants []api.Want }
-			path := "/v1/clients/" + url.PathEscape(client)
+			path := "/v1/clients/" + url.PathEscape(w.client)
 			if len(args) == 1 {
 				path = "/v1/records/" + url.PathEscape(args[0]) + "/wants"
 			}
@@ -49,8 +50,7 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client, where no record is given"),
-		choice.Flag(&all, "all", "what all clients want"))
+	declare(cmd, "ctl wants", &w)
 	return cmd
 }
 
@@ -71,19 +71,19 @@ func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
 
 // ctlRenew has the leases of a client begin again.
 func ctlRenew(f *ctlFlags) *cobra.Command {
-	var client string
+	w := struct{ client string }{clientName()}
 	cmd := &cobra.Command{
 		Use: "renew",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			var found api.Client
-			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(client)+"/renew", nil, &found); err != nil {
+			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(w.client)+"/renew", nil, &found); err != nil {
 				return err
 			}
 			return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
 		}),
 	}
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client"))
+	declare(cmd, "ctl renew", &w)
 	return cmd
 }
 
@@ -92,15 +92,17 @@ var updatePlanColumns = results.Declare[api.Plan](declared, "updateplan", nil)
 
 // ctlPlan says what an update would cost.
 func ctlPlan(f *ctlFlags) *cobra.Command {
-	var disable bool
-	req := api.Request{}
+	var w struct {
+		api.Request
+		disable bool
+	}
 	cmd := &cobra.Command{
 		Use: "plan",
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			req.Enable = new(!disable)
-			allUnlessNamed(&req)
+			w.Enable = new(!w.disable)
+			allUnlessNamed(&w.Request)
 			var p api.Plan
-			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", req, &p); err != nil {
+			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", w.Request, &p); err != nil {
 				return err
 			}
 			answer := fmt.Sprintf("COST: %d interrupts of each CPU, %d rounds", p.IPIsPerCPU, p.Rounds)
@@ -108,7 +110,7 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", updatePlanColumns.Table("plan"))
-	registerRequest(cmd, &req)
-	add(cmd, choice.Flag(&disable, "disable", "of an update that disables them"))
+	registerRequest(cmd, &w.Request)
+	declare(cmd, "ctl plan", &w)
 	return cmd
 }

@@ -36,7 +36,7 @@ type tried struct {
 
 func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 	var only []string
-	var figures string
+	var w struct{ figures string }
 	cmd := &cobra.Command{
 		Use: "all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,13 +50,13 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 			for _, name := range only {
 				chosen = append(chosen, all[slices.Index(experimentNames(all), name)])
 			}
-			return runAll(cmd.Context(), c, divided(c, chosen), figures)
+			return runAll(cmd.Context(), c, divided(c, chosen), w.figures)
 		},
 	}
 	c.prints(cmd, "", triedColumns.Table("all"))
 	add(cmd, shardField(c))
 	add(cmd, choice.List(&only, "only", "", "experiments to run in place of all", choice.OneOf(experimentNames(all))))
-	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")
+	declare(cmd, "experiment all", &w)
 	return cmd
 }
 

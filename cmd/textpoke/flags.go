@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -44,17 +46,53 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // wanted says what values a flag takes.
 func wanted(f *pflag.Flag, err error) string {
-	switch f.Value.Type() {
-	case "uint64":
-		return "want a whole number from 0 to 18446744073709551615"
-	case "int":
-		return "want a whole number"
-	case "duration":
-		return "want a time such as 500ms, 10s or 1h30m"
-	case "bool":
+	if f.Value.Type() == "bool" {
 		return "want true or false"
 	}
 	return err.Error()
+}
+
+// declarations are the flags of commands: what they have below NAME: is declared as [choice.ParseDeclared] says.
+//
+//go:embed flags.txt
+var declarations string
+
+// declared are the flags below a name, of which what is said takes the places of %s.
+func declaredFlags(name string, said ...any) (out []choice.Declared) {
+	for _, line := range strings.Split(fmt.Sprintf(strings.Join(inputs.Below(declarations, name), "\n"), said...), "\n") {
+		d, err := choice.ParseDeclared(line)
+		if err != nil {
+			panic(fmt.Sprintf("flags.txt: %s: %v", name, err))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// fields are the choices that are declared below a name, for variables of a struct.
+func fields(name string, of any, said ...any) (out []*choice.Field) {
+	for _, d := range declaredFlags(name, said...) {
+		out = append(out, d.Of(d.Variable(of)))
+	}
+	return out
+}
+
+// declare adds the flags that are declared below a name, for variables of a struct. One that has a value has that as its
+// default.
+func declare(cmd *cobra.Command, name string, of any, said ...any) {
+	f := cmd.Flags()
+	for _, d := range declaredFlags(name, said...) {
+		switch to := d.Variable(of).(type) {
+		case *[]string:
+			if d.Repeated {
+				f.StringArrayVar(to, d.Name, nil, d.Doc)
+				continue
+			}
+			f.StringSliceVar(to, d.Name, strings.FieldsFunc(d.Default, func(r rune) bool { return r == ',' }), d.Doc)
+		default:
+			add(cmd, d.Of(to))
+		}
+	}
 }
 
 // completed are the names that can stand where a shell is, also behind the commas of a

@@ -36,8 +36,7 @@ func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 
 // fields are the choices that are no axes.
 func (g *gridFlags) fields() []*choice.Field {
-	return []*choice.Field{choice.File(&g.kallsyms, "kallsyms", "`file` with the addresses that a list of functions "+
-		"lacks, as /proc/kallsyms has them")}
+	return fields("grid", g)
 }
 
 // grid reads a request.

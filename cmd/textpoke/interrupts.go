@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/results/interrupts/report"
@@ -31,17 +29,7 @@ type explainFlags struct {
 }
 
 func (e *explainFlags) register(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringSliceVar(&e.rows, "row", nil,
-		"`list` of rows to compare and explain, such as CAL or IPI1 (default: compares all that changed, explains "+
-			"those of function calls)")
-	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
-	add(cmd, choice.Count(&e.slots, "slots", 0,
-		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow", 1, math.MaxInt))
-	f.StringVar(&e.other, "other", "0",
-		"how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
-	f.BoolVar(&e.exact, "exact", false, "only rounds that leave nothing over, and not what counts are nearest to")
-	f.BoolVar(&e.perCPU, "per-cpu", false, "show people each CPU's counts too, as csv and json always do")
+	declare(cmd, "interrupts", e)
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {

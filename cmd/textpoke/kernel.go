@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os/exec"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/vm"
@@ -78,31 +76,16 @@ func kernelMeasure(c *common) *cobra.Command {
 	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
 	c.prints(cmd, "of two images", vm.PairColumns.Table("pairs"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
-	f := cmd.Flags()
-	m.boots(cmd, "4", 3)
-	f.StringSliceVar(&m.whatIf, "what-if", nil, "of two images: also forecast the second of the first, with this `list` of "+
-		"mechanisms in place of its own: "+ledger.WhatIfHelp())
-	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
-	f.BoolVar(&m.here, "here", false, "count on this machine, in place of a booted one")
-	f.BoolVar(&m.callers, "callers", false,
-		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
+	m.boots(cmd, 4, 3)
+	declare(cmd, "kernel measure", &m, ledger.WhatIfHelp())
 	return cmd
 }
 
 // boots adds the flags of commands that boot a kernel and switch something in it, with these numbers of CPUs and of
 // repetitions where none is given.
-func (m *measureFlags) boots(cmd *cobra.Command, cpus string, repetitions int) {
-	f := cmd.Flags()
-	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
-		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+func (m *measureFlags) boots(cmd *cobra.Command, cpus, repetitions int) {
+	declare(cmd, "kernel boots", m, cpus, repetitions)
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
-	f.StringVar(&m.cpus, "cpus", cpus,
-		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
-	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
-	add(cmd, choice.Count(&m.repetitions, "repetitions", repetitions, "`number` of times that each action is switched on and off",
-		1, 1000),
-		choice.Count(&m.memory, "memory", 1024, "of the machine, in `MiB`", 256, math.MaxInt),
-		choice.Time(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`", 1))
 }
 
 var errNoAction = errors.New("--action: want at least one; --action list prints them")

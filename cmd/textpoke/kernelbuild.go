@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/build"
 )
@@ -32,17 +31,7 @@ func kernelBuild(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", build.FileColumns.Table("files"))
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
-	f := cmd.Flags()
-	add(cmd, choice.Text(&b.Source, "source", "",
-		"`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
-			"its file, an archive, or a tree, which is copied"),
-		choice.Text(&b.Out, "out", "", "`folder` of everything"))
-	f.StringArrayVar(&b.Patches, "patch", nil, "`file` to apply, as patch -p1 does; again for more")
-	f.StringArrayVar(&b.Fragments, "config", nil, "`file` with lines such as CONFIG_KASAN=y, or one of "+
-		strings.Join(build.Fragments(), ", ")+"; again for more")
-	f.StringVar(&b.Arch, "arch", names[0], "`instruction set`: "+strings.Join(names, ", "))
-	f.IntVar(&b.Jobs, "jobs", runtime.NumCPU(), "`number` of compilers at a time")
-	offer(cmd, "arch", names)
+	declare(cmd, "kernel build", &b, strings.Join(build.Fragments(), ", "), names[0], strings.Join(names, "|"), runtime.NumCPU())
 	offerFiles(cmd, "config", build.Fragments())
 	_ = cmd.MarkFlagRequired("source")
 	_ = cmd.MarkFlagRequired("out")

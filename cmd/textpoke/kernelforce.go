@@ -13,7 +13,6 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/force"
 )
 
@@ -35,14 +34,7 @@ func kernelForce(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", force.Columns.Table("force"))
 	c.prints(cmd, "with --dry-run", force.StepColumns.Table("steps"))
-	add(cmd, choice.Text(&f.bug, "bug", "", "`name` of a case that can be forced: "+strings.Join(force.Names(), ", ")),
-		choice.File(&f.trace, "trace", "a counterexample that check --bug NAME --trace has saved in this `file`, in place of --bug"),
-		choice.Count(&f.runs, "runs", 1, "`number` of times that the kernel is booted", 1, 1000),
-		choice.Time(&f.limit, "limit-time", force.Limit, "give a run up after this `time`", 1),
-		choice.Flag(&f.fixed, "fixed", "the kernel has the mend, and is to outlive it"),
-		choice.Flag(&f.dryRun, "dry-run", "print the steps, and boot nothing"))
-	cmd.Flags().StringSliceVar(&f.modules, "modules", nil,
-		"`files` of kernel modules, for cases that load some: for CPU 1 and for CPU 0")
+	declare(cmd, "kernel force", &f, strings.Join(force.Names(), ", "), force.Limit)
 	cmd.MarkFlagsMutuallyExclusive("bug", "trace")
 	cmd.MarkFlagsOneRequired("bug", "trace")
 	return cmd

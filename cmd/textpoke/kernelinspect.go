@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/image"
@@ -44,13 +43,7 @@ func kernelInspect(c *common) *cobra.Command {
 	c.prints(cmd, "", imageColumns.Table("kernel"))
 	c.prints(cmd, "with --modules", moduleColumns.Table("modules"))
 	c.prints(cmd, "with --evidence", evidenceColumns.Table("mechanisms"))
-	add(cmd, choice.Text(&f.records, "records", "",
-		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it"),
-		choice.Text(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read"),
-		choice.Text(&f.modules, "modules", "",
-			"print the modules below this `directory` instead, and what of each can be patched"),
-		choice.File(&f.config, "config", "`file` with the kernel's configuration, where the image carries none"),
-		choice.Flag(&f.evidence, "evidence", "print the mechanisms instead, and what in the code shows each"))
+	declare(cmd, "kernel inspect", &f)
 	return offerArgs(cmd, ledger.Names)
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/image"
@@ -31,9 +30,7 @@ func kernelMutate(c *common) *cobra.Command {
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
 	}
-	cmd.Flags().IntVar(&f.slots, "slots", 0, "a batch takes so many patches, which the vector must have room for")
-	add(cmd, choice.Text(&f.drop, "drop", "", "`CALLER:CALLEE`: the first direct call of one function in the other is left out"),
-		choice.File(&f.out, "out", "`file` to write"))
+	declare(cmd, "kernel mutate", &f)
 	cmd.MarkFlagsMutuallyExclusive("slots", "drop")
 	cmd.MarkFlagsOneRequired("slots", "drop")
 	_ = cmd.MarkFlagRequired("out")

@@ -37,39 +37,19 @@ func kernelPredict(c *common) *cobra.Command {
 			if listed(p.actions) {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())
 			}
-			if err := refuseEmpty(cmd, "here"); err != nil {
-				return err
-			}
 			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
 		},
 	}
 	c.prints(cmd, "", ledger.PredictColumns.Table("prediction"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
-	f := cmd.Flags()
-	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
-		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+	declare(cmd, "kernel predict", &p, ledger.StateHelp, ledger.WhatIfHelp(), ledger.PredictLimits().Help())
+	declare(cmd, "of", &p)
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
-	p.registerOf(cmd)
-	cmd.MarkFlagsMutuallyExclusive("of", "action")
-	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
-	f.StringSliceVar(&p.state, "state", nil, "`list` of facts that hold before the action: "+ledger.StateHelp)
-	f.StringVar(&p.here, "here", "", "read these facts from the running machine, in place of --state: "+
-		"keys, modules, and in tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
-	f.Lookup("here").NoOptDefVal = "/"
-	cmd.MarkFlagsMutuallyExclusive("here", "state")
-	f.StringSliceVar(&p.whatIf, "what-if", nil, "`list` of mechanisms in place of the kernel's own: "+ledger.WhatIfHelp())
-	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
-	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
 	offerFiles(cmd, "records", records.BuiltinNames())
-	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or "+
-		"limits such as isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
+	cmd.Flags().Lookup("here").NoOptDefVal = "/"
+	cmd.MarkFlagsMutuallyExclusive("of", "action")
+	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	return cmd
-}
-
-func (p *predictFlags) registerOf(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&p.of, "of", nil, "a `command` of trace-cmd, perf, bpftrace or modprobe, or a file of them "+
-		"(*.bt), a policy of Tetragon (*.yaml) or a list of modules (*.conf): predict all that it switches; again for more")
-	cmd.Flags().StringVar(&p.modules, "modules", "", "`folder` with modules.dep, for --of (default: /lib/modules/RELEASE)")
 }
 
 // planned predicts commands of others for plan, which chooses kernel and machine by its own flags.

@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/conform"
 	"github.com/textpoke/textpoke/kernels/learn"
@@ -35,10 +34,8 @@ func kernelRecord(c *common) *cobra.Command {
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.record(cmd, c, args[0]) },
 	}
-	r.boots(cmd, "3", 1)
-	add(cmd, choice.File(&r.out, "out", "`file` to write"),
-		choice.Count(&r.steps, "steps", 0, "end with the first batch that ends after so `many` steps; 0 for all", 0, math.MaxInt),
-		choice.File(&r.trace, "trace", "also write a timeline for ui.perfetto.dev into this `file`"))
+	r.boots(cmd, 3, 1)
+	declare(cmd, "kernel record", &r)
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
@@ -100,15 +97,15 @@ func (r *recordFlags) recordings(ctx context.Context, c *common, args []string) 
 
 func kernelConform(c *common) *cobra.Command {
 	var r recordFlags
-	var plan, protocol string
+	var w struct{ plan, protocol string }
 	cmd := &cobra.Command{
 		Use:  "conform IMAGE|RECORDING...",
 		Long: imagesHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var mine *poke.Protocol
-			if plan != "" {
+			if w.plan != "" {
 				var err error
-				if mine, err = sim.OpenPlan(plan); err != nil {
+				if mine, err = sim.OpenPlan(w.plan); err != nil {
 					return err
 				}
 			}
@@ -121,7 +118,7 @@ func kernelConform(c *common) *cobra.Command {
 			for _, one := range list {
 				p := mine
 				if p == nil {
-					if p, err = conform.Shipped(one, protocol); err != nil {
+					if p, err = conform.Shipped(one, w.protocol); err != nil {
 						return err
 					}
 				}
@@ -141,10 +138,8 @@ func kernelConform(c *common) *cobra.Command {
 		},
 	}
 	c.prints(cmd, "", conform.Columns.Table("conform"))
-	r.boots(cmd, "3", 1)
-	add(cmd, choice.File(&plan, "plan", "hold the steps against this plan `file` (docs/plan-files.md)"),
-		choice.One(&protocol, "protocol", "", "hold the steps against the protocol of this `name` (default: the image's)",
-			choice.OneOf(poke.Names())))
+	r.boots(cmd, 3, 1)
+	declare(cmd, "kernel conform", &w, strings.Join(poke.Names(), "|"))
 	cmd.MarkFlagsMutuallyExclusive("plan", "protocol")
 	return cmd
 }
@@ -173,6 +168,6 @@ func kernelLearn(c *common) *cobra.Command {
 			return err
 		},
 	}
-	r.boots(cmd, "3", 1)
+	r.boots(cmd, 3, 1)
 	return cmd
 }

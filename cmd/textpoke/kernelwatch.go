@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results/budget"
@@ -36,22 +36,7 @@ func kernelWatch(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))
-	f := cmd.Flags()
-	add(cmd, choice.Time(&w.interval, "interval", time.Second, "`time` between two readings", time.Millisecond),
-		choice.One(&w.by, "by", "", "`source` of causes, by programs that count or by trace events "+
-			"(default: the first that the kernel allows)", choice.OneOf(watch.Sources)))
-	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")
-	f.StringSliceVar(&w.rows, "row", nil, "`list` of rows, such as CAL or IPI1 (default: those of function calls)")
-	f.StringVar(&w.isolated, "isolated", "",
-		"CPUs that are to be left alone, a `list` such as 2,4-7 (default: those of isolcpus)")
-	f.StringSliceVar(&w.budget, "budget", nil, "`limits` for each row, such as isolated=0: "+watch.Limits.Help())
-	f.StringVar(&w.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
-	f.BoolVar(&w.names, "names", false,
-		"also name the functions that are called (as root; switching this on interrupts, too)")
-	f.BoolVar(&w.causes, "causes", false, "name causes and senders at the end (as --names)")
-	f.BoolVar(&w.top, "top", false, "with --causes, show those of each interval in place of rows, most first")
-	f.StringVar(&w.metrics, "metrics", "", "with --causes, also keep the counts in this `file`, as node_exporter's "+
-		"textfile collector reads it")
+	declare(cmd, "kernel watch", &w, strings.Join(watch.Sources, "|"), watch.Limits.Help())
 	return cmd
 }
 

@@ -47,11 +47,8 @@ func planCommand(c *common) *cobra.Command {
 	c.prints(cmd, "with --steps", stepColumns.Table("steps"))
 	p.register(cmd, c)
 	add(cmd, p.fields()...)
-	cmd.Flags().BoolVar(&p.steps, "steps", false, "print the plans themselves")
-	cmd.Flags().StringVar(&p.show, "show", "",
-		"only print a built-in `protocol` as a file for --plan: "+strings.Join(shippedPlans(), ", "))
-	offer(cmd, "show", shippedPlans())
-	of.registerOf(cmd)
+	declare(cmd, "plan", p, strings.Join(shippedPlans(), "|"))
+	declare(cmd, "of", of)
 	for _, name := range []string{"steps", "show", "shard", "queue", "resume"} {
 		cmd.MarkFlagsMutuallyExclusive("of", name)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -49,13 +48,7 @@ func proveCommand(c *common) *cobra.Command {
 	}
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))
-	add(cmd, choice.Text(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each"),
-		choice.Text(&p.coq, "coq", "", "write the proof into this `directory`, as files that coqc checks"),
-		choice.One(&p.solver, "solver", "z3", "who checks them, or none, which leaves it to the views", choice.OneOf(prove.Solvers)),
-		choice.Flag(&p.explain, "explain", "print the proof as an outline: the steps, and the invariant in sentences"),
-		choice.Flag(&p.cutoff, "cutoff", "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree"),
-		choice.Time(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
-			"size of machine", 1))
+	declare(cmd, "prove", &p, strings.Join(prove.Solvers, "|"))
 	return cmd
 }
 

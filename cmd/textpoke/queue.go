@@ -54,14 +54,8 @@ const maxSmall = 1 << 20
 
 // addQueue adds the flags of a queue.
 func addQueue(cmd *cobra.Command, c *common, usage string) {
-	a := &c.access
-	add(cmd,
-		choice.One(&c.queue, "queue", "", usage+": `nats://HOST:PORT`, or several with commas between them", addresses),
-		choice.File(&a.token, "token-file", "`file` with the word that the queue asks for"),
-		choice.File(&a.credentials, "credentials", "`file` of a NATS user for the queue, as nsc writes it"),
-		choice.File(&a.ca, "tls-ca", "`file` with the authorities that sign the queue's certificates (PEM)"),
-		choice.File(&a.cert, "tls-cert", "`file` with the certificate that this program shows the queue (PEM)"),
-		choice.File(&a.key, "tls-key", "`file` with its key (PEM)"))
+	add(cmd, choice.One(&c.queue, "queue", "", usage+": `nats://HOST:PORT`, or several with commas between them", addresses))
+	declare(cmd, "queue", &c.access)
 }
 
 // queueFlags are the flags of how a queue is reached, which rows do not depend on.

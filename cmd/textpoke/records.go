@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -29,9 +28,7 @@ func recordsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "records"}
 	var r recordsFlags
 	f := cmd.PersistentFlags()
-	flags.Bind(f, choice.File(&r.Kallsyms, "kallsyms", "`file` with the addresses that a list of functions lacks, "+
-		"as /proc/kallsyms has them"),
-		choice.One(&r.Arch, "arch", "", "instruction `set`, where the source does not tell", choice.OneOf(cpus.ArchNames())))
+	flags.Bind(f, fields("records", &r, strings.Join(cpus.ArchNames(), "|"))...)
 	f.StringArrayVar(&r.filter, "filter", nil, "only records that match this `pattern` of the kernel's filter syntax, such as "+
 		"vfs_*, :mod:ext4 or !tcp_*; again for more")
 	offer(cmd, "arch", cpus.ArchNames())
@@ -148,22 +145,21 @@ var sheets = map[string]struct {
 }
 
 func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
-	var to string
+	var w struct{ to string }
 	cmd := &cobra.Command{
 		Use: "convert SRC",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("format") && c.format.String() != to {
+			if cmd.Flags().Changed("format") && c.format.String() != w.to {
 				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)
 			}
 			t, err := r.open(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
-			return c.convert(t, to)
+			return c.convert(t, w.to)
 		},
 	}
-	add(cmd, choice.One(&to, "to", "csv", "`format`, addrs as the kernel's available_filter_functions_addrs",
-		choice.OneOf([]string{"csv", "addrs"})))
+	declare(cmd, "records convert", &w)
 	return cmd
 }
 

@@ -130,7 +130,10 @@ func rootFor(c *common, args []string) *cobra.Command {
 		if cmd.Flags().Changed("columns") && len(c.columns) == 0 {
 			return errors.New("--columns: empty list")
 		}
-		return refuseEmpty(cmd, "out", "kallsyms")
+		if f := cmd.Flag("out"); f.Changed && f.Value.String() == "" {
+			return errors.New(`--out "": want a name`)
+		}
+		return nil
 	}
 	interrupts := &cobra.Command{Use: "interrupts"}
 	interrupts.AddCommand(interruptsDiff(c), interruptsSample(c))
@@ -261,16 +264,6 @@ func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
 func noCommand(cmd *cobra.Command, name string) error {
 	names := spelling.Each(cmd.Commands(), (*cobra.Command).Name)
 	return fmt.Errorf("no command %q%s", cmd.CommandPath()+" "+name, nearest(name, names))
-}
-
-// refuseEmpty refuses flags that were given without a value.
-func refuseEmpty(cmd *cobra.Command, flags ...string) error {
-	for _, name := range flags {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return fmt.Errorf("--%s %q: want a name", name, "")
-		}
-	}
-	return nil
 }
 
 // seedField is the choice of seeds. Given again, it is the last that counts.

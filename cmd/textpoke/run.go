@@ -46,20 +46,14 @@ func runCommand(c *common) *cobra.Command {
 	c.prints(cmd, "", sim.RunColumns.Table("run"))
 	r.register(cmd, c)
 	add(cmd, r.fields()...)
-	add(cmd, choice.File(&r.trace, "trace", "write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)"))
+	declare(cmd, "run trace", r)
 	return cmd
 }
 
 // fields are the choices that are no axes.
 func (r *runFlags) fields() []*choice.Field {
-	return append(r.gridFlags.fields(),
-		choice.Time(&r.forTime, "for", 0,
-			"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble; "+
-				"on the hardware engine, everything is enabled and disabled in turns", 1),
-		choice.List(&r.without, "without", "", "trouble that a stress run leaves out", choice.OneOf(sim.TroubleNames())),
-		choice.Flag(&r.rate, "rate", "timed engine: fill in events_per_s, which is another number every time"),
-		choice.Flag(&r.interrupts, "interrupts",
-			"print the interrupts before, after and between, laid out as /proc/interrupts"))
+	return append(append(r.gridFlags.fields(), fields("run", r)...),
+		choice.List(&r.without, "without", "", "trouble that a stress run leaves out", choice.OneOf(sim.TroubleNames())))
 }
 
 // check refuses choices that do not go together.

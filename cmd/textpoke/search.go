@@ -25,15 +25,8 @@ type searchFlags struct {
 	swarm int
 }
 
-// maxSwarm bounds a swarm: more searches are asked for by mistake.
-const maxSwarm = 100_000
-
 func (s *searchFlags) fields() []*choice.Field {
-	return append(s.Search.Fields(),
-		choice.Count(&s.swarm, "swarm", 0, "`number` of searches, each in an order of its own and of --limit-states "+
-			"(1000000 unless told), in place of one of everything: for finding where that does not fit, and not for proving",
-			1, maxSwarm),
-		choice.Flag(&s.rate, "rate", "fill in states_per_s, which is another number every time"))
+	return append(s.Search.Fields(), fields("search", s)...)
 }
 
 // search is questions that are put to the checker.

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -68,12 +67,8 @@ var serveAxes = func() (t axis.Table[sim.Config]) {
 
 func (s *serveFlags) register(cmd *cobra.Command) {
 	addAxes(cmd, serveAxes)
+	declare(cmd, "serve", s, unixPrefix+kernelSocket)
 	add(cmd,
-		choice.One(&s.on, "machine", onSimulated, "whose text is changed: a `machine` that is simulated, or this machine's kernel",
-			choice.OneOf([]string{onSimulated, onKernel})),
-		choice.Text(&s.instance, "instance", "textpoke", "with --machine kernel: `name` of the instance of tracefs that is ours"),
-		choice.File(&s.kernel, "kernel", "with --machine kernel: this kernel's `image`, for forecasts "+
-			"(default: /boot/vmlinuz-RELEASE or /lib/modules/RELEASE/vmlinuz, where it can be read)"),
 		choice.List(&s.budget, "budget", "", "`limits` of the interrupts that a CPU may take for one update, such as isolated=3, "+
 			"or for all in a time, such as isolated=500/1h: an update that does not fit is refused, or held if it asks for "+
 			"that. Limits: "+serveLimits.Help(), limitKind),
@@ -82,38 +77,7 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 			choice.Kind[service.Window]{Type: "times", Parse: service.ParseWindow, Format: service.Window.String}),
 		choice.One(&s.rate, "rate", "", "`number` of requests that each token may make in a time, such as 100/s (default: any)",
 			choice.Kind[service.Limit]{Type: "number", Parse: parseRate,
-				Format: func(l service.Limit) string { return fmt.Sprintf("%d/%v", l.Max, l.Period) }}),
-		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
-		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
-		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
-			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure. "+
-				unixPrefix+"PATH is a socket, and the default with --machine kernel: "+unixPrefix+kernelSocket),
-		choice.Text(&s.data, "data", "", "`directory` for the data that must not be lost"),
-		choice.File(&s.spans, "spans", "append to this `file` how each update went, as spans of OpenTelemetry: an object of OTLP on "+
-			"each line"),
-		choice.Text(&s.verify, "verify", "", "only check a server's `directory`, and print which parts are sound and which "+
-			"are not; then the exit code is 1"),
-		choice.File(&s.tokenFile, "token-file", "`file` with the rights of tokens: lines \"full TOKEN\", \"read TOKEN\" and "+
-			"\"own TOKEN CLIENT...\" (default: everybody on this machine may do everything)"),
-		choice.File(&s.tlsCert, "tls-cert", "`file` with the certificate (PEM)"),
-		choice.File(&s.tlsKey, "tls-key", "`file` with its key (PEM)"),
-		choice.Flag(&s.insecure, "insecure", "listen beyond loopback without TLS: tokens can be read on the way"),
-		choice.Time(&s.drain, "drain", 10*time.Second,
-			"how `long` to carry out what was accepted when told to stop; the rest stays in the journal. With --machine kernel "+
-				"the instance is removed then, unless this is 0s", 0),
-		choice.Time(&s.gather, "gather", 0, "how `long` an update waits for company", 0),
-		choice.Time(&s.maxWait, "max-wait", 0, "how `long` an update may wait until it expires (default: as long as it takes)", 0),
-		choice.Count(&s.queue, "queue", 1024, "`number` of updates that may be on their way", 1, math.MaxInt),
-		choice.Count(&s.perClient, "per-client", 256, "`number` of them that may be of one client", 1, math.MaxInt),
-		choice.Count(&s.clients, "clients", 100_000, "`number` of pairs of client and ops that may want something", 1, math.MaxInt),
-		choice.Count(&s.connections, "connections", 4096, "`number` of connections; with more, the longest idle is closed", 1,
-			math.MaxInt),
-		choice.Count(&s.eventStreams, "streams", 64, "`number` of streams of events at a time", 1, math.MaxInt),
-		choice.Time(&s.keepAge, "keep-age", 30*24*time.Hour, "how `long` ended updates and results are kept; 0: always", 0),
-		choice.Count(&s.keepUpdates, "keep-updates", 1_000_000, "`number` of ended updates that are kept; 0: all", 0, math.MaxInt),
-		choice.Time(&s.compactEvery, "compact-every", 10*time.Second,
-			"the `time` between two looks at what is not to be kept any more", 1),
-		choice.Count(&s.keepMegabyte, "keep-results", 1024, "`MiB` of results that are kept; 0: all", 0, 1<<40))
+				Format: func(l service.Limit) string { return fmt.Sprintf("%d/%v", l.Max, l.Period) }}))
 }
 
 // check refuses what cannot be meant.

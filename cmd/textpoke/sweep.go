@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,15 +37,7 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 		cmd.Annotations = map[string]string{}
 	}
 	cmd.Annotations[sweeps] = ""
-	f := cmd.Flags()
-	add(cmd, choice.Count(&s.jobs, "jobs", 0,
-		"`number` of combinations that are worked on at a time (default: the number of cores; 1 with the live engine)", 1, math.MaxInt))
-	f.BoolVar(&s.resume, "resume", false,
-		"go on with an interrupted run: reuse what it finished in the directory of --out")
-	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("also do more than %d combinations", manyPoints))
-	f.StringSliceVar(&s.budget, "budget", nil,
-		"`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is "+
-			"exceeded. Limits: "+sim.Limits.Help())
+	declare(cmd, "sweep", s, manyPoints, sim.Limits.Help())
 }
 
 // read checks the flags and reads the budget.

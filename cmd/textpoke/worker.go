@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/version"
 	"github.com/textpoke/textpoke/results/queue"
@@ -43,17 +42,7 @@ func workerCommand(c *common) *cobra.Command {
 		},
 	}
 	addQueue(cmd, c, "take points from this queue")
-	w.jobs, w.tries, w.silence = runtime.GOMAXPROCS(0), 5, 30*time.Second
-	flags.Bind(cmd.Flags(),
-		choice.Count(&w.jobs, "jobs", 0, "`number` of points that are worked on at a time", 1, 1<<16),
-		choice.Time(&w.idle, "idle", 0, "end when there was nothing to do for this `time`, such as 1m; 0 for never", 0),
-		choice.Count(&w.tries, "tries", 0, "`number` of times that a point is begun: one that no worker survives is marked "+
-			"then, and the rest is done", 1, 1<<16),
-		choice.Time(&w.silence, "silence", 0, "a point goes to another worker when the one that has it says nothing for this "+
-			"`time`", time.Second),
-		choice.Time(&w.pointTime, "point-time", 0, "mark a point that takes longer than this `time`; 0 for no limit", 0),
-		choice.Count(&w.pointMemory, "point-memory", 0, "mark a point that takes more than so many `MiB`, and do one at a time; "+
-			"0 for no limit", 0, 1<<24))
+	declare(cmd, "worker", &w, runtime.GOMAXPROCS(0))
 	return cmd
 }
 

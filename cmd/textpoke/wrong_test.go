@@ -151,7 +151,7 @@ var wrong = []struct{ line, want string }{
 	{"interrupts diff @/row @/row2 --other 5", `--other goes with --slots`},
 	{"interrupts diff @/row @/row2 --slots 9 --other 5-3", `--other "5-3": want a number of rounds`},
 	{"interrupts diff @/row @/row2 --slots 9 --other -5", `--other "-5": want a number of rounds`},
-	{"interrupts diff @/row @/row2 --slots 9 --other=", `--other "": want a number of rounds`},
+	{"interrupts diff @/row @/row2 --slots 9 --other=", `--other "": want a name`},
 	{"interrupts diff @/row @/row2 --slots 9 --other 99999999999999999999", `want a number of rounds`},
 	{"interrupts sample -- @/nosuch", `no such file`},
 }

@@ -4,39 +4,24 @@ package form
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
-// flagLine is "NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all but the name may be missing;
-// with above in place of from, LOW is none of the values.
-var flagLine = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?: for (\w+))?(?: = (\S+))?(?: of (\S+))?(?: (from|above) ([\d.]+) to ([\d.]+))?(?: : (.*))?$`)
-
-// flags reads what can be chosen. Without a FIELD it is the one that is called as the flag
-// is, but for dashes.
+// flags reads what can be chosen.
 func (f *Form) flags(b block) error {
 	for _, it := range b.items {
-		m := flagLine.FindStringSubmatch(it.text)
-		if m == nil {
-			return f.wrong(it.line, "flag %q: want NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : WHAT IT MEANS", it.text)
+		flag, err := choice.ParseDeclared(it.text)
+		if err != nil {
+			return f.wrong(it.line, "%v", err)
 		}
-		flag := Flag{Name: m[1], Field: m[2], Default: m[3], Above: m[5] == "above", Doc: m[8], Line: it.line}
-		if flag.Field == "" {
-			flag.Field = strings.ReplaceAll(flag.Name, "-", "")
-		}
-		if m[4] != "" {
-			flag.Values = strings.Split(m[4], "|")
-		}
-		flag.Low, _ = strconv.Atoi(m[6]) // digits, or none
-		flag.High, _ = strconv.Atoi(m[7])
-		flag.Least, _ = strconv.ParseFloat(m[6], 64)
-		flag.Most, _ = strconv.ParseFloat(m[7], 64)
+		flag.Line = it.line
 		f.Flags = append(f.Flags, flag)
 	}
 	return nil

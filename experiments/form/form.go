@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"text/template"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -20,10 +21,10 @@ import (
 type Form struct {
 	File     string // as errors call it
 	Name     string
-	Short    string   // what it is about, in a line
-	Examples []string // what follows "textpoke experiment "
-	Grid     *Grid    // nil where rows are computed in Go
-	Flags    []Flag   // of experiments that are computed in Go
+	Short    string            // what it is about, in a line
+	Examples []string          // what follows "textpoke experiment "
+	Grid     *Grid             // nil where rows are computed in Go
+	Flags    []choice.Declared // of experiments that are computed in Go
 	Columns  []Column
 	Tables   []Declared // beside the report
 	Charts   []Chart
@@ -74,17 +75,6 @@ type Column struct {
 	From *Expr // what its cells are; nil: the column of that name
 	Late bool  // it looks at other rows: it is known when all are there
 	Line int
-}
-
-// Flag is what can be chosen about an experiment that is computed in Go.
-type Flag struct {
-	Name, Default, Doc string
-	Field              string   // of the Config, without regard to case
-	Values             []string // that there are; nil for any
-	Low, High          int
-	Least, Most        float64 // the same of numbers that are not whole
-	Above              bool    // Least is none of them
-	Line               int
 }
 
 // Declared is a table NAME.csv beside the report, whose rows are computed in Go.

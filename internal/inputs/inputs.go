@@ -210,6 +210,19 @@ func Shipped[T any](files embed.FS, dir string, read func(name, text string) (*T
 	return all
 }
 
+// Below are the indented lines that follow a line "NAME:" of a text that is a part of the program, without what indents
+// them; nil where there is no such line.
+func Below(text, name string) (lines []string) {
+	_, block, _ := strings.Cut("\n"+text, "\n"+name+":\n")
+	for line := range strings.Lines(block) {
+		if line[0] != ' ' && line[0] != '\t' {
+			break
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
 // Clip shortens a value that an error shows: to so many bytes and three dots, and no letter in two.
 func Clip(value string, most int) string {
 	if len(value) <= most {
