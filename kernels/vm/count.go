@@ -18,13 +18,18 @@ var declared string
 
 // Count is what one CPU took in one row in one reading.
 type Count struct {
-	Arch, Release     string
-	Action, Direction string
-	Row, About        string
-	CPU               int
-	Role              string // patcher, or what the CPU does
-	Repetition        int
-	Interrupts        int
+	Arch       string `col:"arch"`
+	Release    string `col:"release"`
+	Action     string `col:"action"`
+	Direction  string `col:"direction,enable|again|disable|idle"`
+	Row        string `col:"row"`
+	About      string
+	CPU        int    `col:"cpu"`
+	Role       string `col:"role,patcher|idle|busy|isolated"` // patcher, or what the CPU does
+	Repetition int    `col:"repetition"`
+	Interrupts int    `col:"interrupts"`
+	Beside     string `col:"predicted difference,optional,maybe"` // what a comparison has written; it is not looked at
+	Line       int    `col:"#"`                                   // of the file that it was read from
 }
 
 // patcher is the role of the CPU that switches.

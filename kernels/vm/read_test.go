@@ -54,9 +54,9 @@ const countsHeader = "arch,release,action,direction,row,cpu,role,repetition,inte
 func TestReadCountsRefuses(t *testing.T) {
 	good := "\na,r,x,enable,CAL,0,patcher,0,0"
 	for text, want := range map[string]string{
-		"":             "file: ",
-		"arch,release": `no column "action"`,
-		countsHeader:   "no counts",
+		"":             "file:1: the file is empty",
+		"arch,release": "want the columns arch,release,action",
+		countsHeader:   "no rows",
 		countsHeader + good + "\na,s,x,enable,CAL,1,idle,0,0":    "file:3: release",
 		countsHeader + good + "\na,r,x,up,CAL,1,idle,0,0":        "file:3: direction",
 		countsHeader + good + "\na,r,x,enable,CAL,1,idle,0,-1":   "file:3: interrupts",
