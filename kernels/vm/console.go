@@ -4,6 +4,7 @@ package vm
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,15 +68,20 @@ type Watched struct {
 	Code int
 }
 
-// mark begins the guest's lines. A checksum of what follows the checksum comes
-// behind it.
+// mark begins the guest's lines. A checksum of what follows the checksum comes behind it.
 const mark = "@vm "
+
+// line is what one line tells: a part of Told, in JSON, or what ends it all.
+type line struct {
+	Told
+	Fail string
+}
 
 // listen reads the console of a machine of so many CPUs to its end. It calls hear, which may be nil, with every
 // reading and skip as it comes. It fails on the guest's own complaint and on damaged lines of the guest, and then
 // returns the readings so far beside the error.
 func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
-	l := listener{told: &Told{}, want: cpus}
+	told, width := &Told{}, 0
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
 	for n := 1; s.Scan(); n++ {
@@ -84,20 +90,26 @@ func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
 			continue
 		}
 		text := strings.TrimRight(s.Text()[at+len(mark):], "\r")
-		if err := l.line(text); err != nil {
-			if _, ok := errors.AsType[guestError](err); ok {
-				return l.told, err
-			}
-			return l.told, fmt.Errorf("console, line %d: %q: %w", n, text, err)
+		more, err := readLine(text)
+		for _, r := range more.Readings {
+			err = errors.Join(err, r.check(&width))
 		}
-		if l.reading == nil && hear != nil {
-			hear(l.told)
+		if err == nil {
+			err = told.add(more, cpus)
+		}
+		if _, ok := errors.AsType[guestError](err); ok {
+			return told, err
+		} else if err != nil {
+			return told, fmt.Errorf("console, line %d: %q: %w", n, text, err)
+		}
+		if hear != nil {
+			hear(told)
 		}
 	}
 	if err := s.Err(); err != nil {
-		return l.told, fmt.Errorf("read console: %w", err)
+		return told, fmt.Errorf("read console: %w", err)
 	}
-	return l.told, nil
+	return told, nil
 }
 
 // guestError is what a guest complains of.
@@ -105,106 +117,52 @@ type guestError string
 
 func (e guestError) Error() string { return "the guest: " + string(e) }
 
-// fieldsOf is how many fields a kind of line has; a row has one for each CPU.
-var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "caller": 3, "fail": 1, "reading": 4, "end": 0, "done": 0}
-
-type listener struct {
-	told    *Told
-	want    int // CPUs of the machine
-	cpus    int
-	reading *Reading // that has begun
-}
-
-// line takes one line behind its mark.
-func (l *listener) line(text string) error {
+// readLine reads a line behind its mark.
+func readLine(text string) (l line, err error) {
 	sum, text, _ := strings.Cut(text, " ")
 	want, err := strconv.ParseUint(sum, 16, 32)
 	if err != nil || len(sum) != 8 {
-		return errors.New("no checksum")
+		return l, errors.New("no checksum")
 	}
 	if got := crc32.ChecksumIEEE([]byte(text)); got != uint32(want) {
-		return fmt.Errorf("damaged: its checksum is %08x", got)
+		return l, fmt.Errorf("damaged: its checksum is %08x", got)
 	}
-	var fields []string
-	if err := json.Unmarshal([]byte(text), &fields); err != nil || len(fields) == 0 {
-		return errors.New("no list of texts in JSON")
+	in := json.NewDecoder(strings.NewReader(text))
+	in.DisallowUnknownFields()
+	return l, in.Decode(&l)
+}
+
+// add adds what a line tells, and complains where the kernel has not brought up every CPU.
+func (t *Told) add(l line, cpus int) error {
+	t.Readings, t.Skips = append(t.Readings, l.Readings...), append(t.Skips, l.Skips...)
+	t.Watched, t.Callers = append(t.Watched, l.Watched...), append(t.Callers, l.Callers...)
+	t.Done = t.Done || l.Done
+	switch {
+	case l.Fail != "":
+		return guestError(l.Fail)
+	case l.Release == "":
+		return nil
 	}
-	kind, fields := fields[0], fields[1:]
-	if n, ok := fieldsOf[kind]; ok && n != len(fields) {
-		return fmt.Errorf("%d fields, want %d", len(fields), n)
-	}
-	if (kind == "row" || kind == "end") != (l.reading != nil) && kind != "fail" {
-		return errors.New("out of place")
-	}
-	switch kind {
-	case "boot":
-		l.told.Release, l.told.Online = fields[0], fields[1]
-		err = l.brought()
-	case "skip":
-		l.told.Skips = append(l.told.Skips, Skip{fields[0], fields[1]})
-	case "watched":
-		w := Watched{Text: fields[1]}
-		w.Code, err = strconv.Atoi(fields[0])
-		l.told.Watched = append(l.told.Watched, w)
-	case "caller":
-		l.told.Callers = append(l.told.Callers, Caller{fields[0], fields[1], fields[2]})
-	case "fail":
-		return guestError(fields[0])
-	case "reading":
-		l.reading, err = readReading(fields)
-	case "row":
-		err = l.row(fields)
-	case "end":
-		l.told.Readings = append(l.told.Readings, *l.reading)
-		l.reading = nil
-	case "done":
-		l.told.Done = true
-	default:
-		return errors.New("no such kind of line")
+	t.Release, t.Online = l.Release, l.Online
+	online, err := watch.ParseCPUs(t.Online)
+	if err == nil && len(online) != cpus {
+		err = guestError(fmt.Sprintf("%s brought up %d of %d CPUs: %s", t.Release, len(online), cpus, t.Online))
 	}
 	return err
 }
 
-// brought complains where the kernel has not brought up every CPU.
-func (l *listener) brought() error {
-	online, err := watch.ParseCPUs(l.told.Online)
-	if err != nil {
-		return err
+// check refuses a reading that cannot be. Its rows have as many counts as the rows before, which are width.
+func (r *Reading) check(width *int) error {
+	if !slices.Contains(directions, r.Direction) || r.Repetition < 0 || r.Took < 0 {
+		return errors.New("want an action, a direction, a repetition and a time")
 	}
-	if len(online) != l.want {
-		return guestError(fmt.Sprintf("%s brought up %d of %d CPUs: %s", l.told.Release, len(online), l.want, l.told.Online))
-	}
-	return nil
-}
-
-func readReading(fields []string) (*Reading, error) {
-	repetition, err1 := strconv.ParseUint(fields[2], 10, 31)
-	took, err2 := strconv.ParseUint(fields[3], 10, 43)
-	if !slices.Contains(directions, fields[1]) || err1 != nil || err2 != nil {
-		return nil, errors.New("want an action, a direction, a repetition and microseconds")
-	}
-	return &Reading{Action: fields[0], Direction: fields[1], Repetition: int(repetition),
-		Took: time.Duration(took) * time.Microsecond}, nil
-}
-
-func (l *listener) row(fields []string) error {
-	if len(fields) < 3 {
-		return errors.New("want a name, a description and a count for each CPU")
-	}
-	row := Row{Name: fields[0], About: fields[1]}
-	for _, f := range fields[2:] {
-		n, err := strconv.ParseUint(f, 10, 31)
-		if err != nil {
-			return fmt.Errorf("%q: no count", f)
+	for _, row := range r.Rows {
+		if *width = cmp.Or(*width, len(row.Interrupts)); len(row.Interrupts) != *width || *width == 0 {
+			return fmt.Errorf("%d counts, and the rows before have %d", len(row.Interrupts), *width)
 		}
-		row.Interrupts = append(row.Interrupts, int(n))
+		if slices.Min(row.Interrupts) < 0 {
+			return fmt.Errorf("row %s: a count below 0", row.Name)
+		}
 	}
-	if l.cpus == 0 {
-		l.cpus = len(row.Interrupts)
-	}
-	if len(row.Interrupts) != l.cpus {
-		return fmt.Errorf("%d counts, and the rows before have %d", len(row.Interrupts), l.cpus)
-	}
-	l.reading.Rows = append(l.reading.Rows, row)
 	return nil
 }

@@ -28,8 +28,8 @@ import (
 var long = flag.Bool("long", false, "run slow tests")
 
 // said is a line of the guest.
-func said(fields ...string) string {
-	text, _ := json.Marshal(fields)
+func said(l line) string {
+	text, _ := json.Marshal(l)
 	return summed(string(text))
 }
 
@@ -39,26 +39,26 @@ func summed(text string) string {
 
 // TestListen: what the guest says is read between what the kernel prints.
 func TestListen(t *testing.T) {
-	console := "[    0.1] Booting\r\n" + said("boot", "6.1.0 \"x\"", "0-2") +
-		"[    3.2] something" + said("reading", "kprobe:vfs read", "enable", "1", "2500") +
-		said("row", "CAL", "Function call interrupts", "0", "19", "20") + "[ 4.0] noise\n" + said("row", "4", "", "1", "0", "0") + said("end") +
-		said("skip", "fentry", "no BTF") + said("watched", "1", "at_s\n1") +
-		said("caller", "a", "enable", "f < g") + said("caller", "a", "enable", "f < g") + said("done")
-	heard := 0
-	told, err := listen(strings.NewReader(console), 3, func(*Told) { heard++ })
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := &Told{Release: `6.1.0 "x"`, Online: "0-2", Done: true, Skips: []Skip{{"fentry", "no BTF"}},
 		Watched: []Watched{{"at_s\n1", 1}}, Callers: []Caller{{"a", Enable, "f < g"}, {"a", Enable, "f < g"}}, Readings: []Reading{{
 			Action: "kprobe:vfs read", Direction: Enable, Repetition: 1, Took: 2500 * time.Microsecond,
 			Rows: []Row{{"CAL", "Function call interrupts", []int{0, 19, 20}}, {"4", "", []int{1, 0, 0}}},
 		}}}
+	console := "[    0.1] Booting\r\n" + said(line{Told: Told{Release: want.Release, Online: want.Online}}) +
+		"[    3.2] something" + said(line{Told: Told{Readings: want.Readings}}) + "[ 4.0] noise\n" +
+		said(line{Told: Told{Skips: want.Skips}}) + said(line{Told: Told{Watched: want.Watched}}) +
+		said(line{Told: Told{Callers: want.Callers[:1]}}) + said(line{Told: Told{Callers: want.Callers[1:]}}) +
+		said(line{Told: Told{Done: true}})
+	heard := 0
+	told, err := listen(strings.NewReader(console), 3, func(*Told) { heard++ })
+	if err != nil {
+		t.Fatal(err)
+	}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Error(d)
 	}
 	if heard != 7 {
-		t.Errorf("heard %d times, want of boot, reading, skip, watched, callers and end", heard)
+		t.Errorf("heard %d times, want of release, reading, skip, watched, callers and end", heard)
 	}
 	got := (&Measurement{Told: *told}).Stacks()
 	if len(got) != 1 || got[0].Times != 2 || got[0].Stack != "f < g" {
@@ -71,24 +71,23 @@ func TestListen(t *testing.T) {
 
 // TestListenRefuses: a line of the guest that is damaged is never skipped.
 func TestListenRefuses(t *testing.T) {
-	reading := said("reading", "a", "enable", "0", "1")
+	reading := func(r Reading) string { return said(line{Told: Told{Readings: []Reading{r}}}) }
+	rows := func(rows ...Row) string { return reading(Reading{Action: "a", Direction: Enable, Rows: rows}) }
+	done := said(line{Told: Told{Done: true}})
 	for name, c := range map[string]struct{ console, want string }{
-		"checksum":  {strings.Replace(said("done"), "done", "dome", 1), "damaged"},
+		"checksum":  {strings.Replace(done, "Done", "Dome", 1), "damaged"},
 		"short sum": {"@vm 12 done\n", "no checksum"},
-		"kind":      {said("hello"), "no such kind"},
-		"list":      {summed(`["skip","a","b"`), "no list of texts"},
-		"empty":     {summed("[]"), "no list of texts"},
-		"fields":    {said("skip", "a"), "1 fields, want 2"},
-		"direction": {said("reading", "a", "up", "0", "1"), "direction"},
-		"negative":  {said("reading", "a", "enable", "-1", "1"), "repetition"},
-		"code":      {said("watched", "x", ""), "x"},
-		"row":       {said("row", "CAL", "x", "1"), "out of place"},
-		"count":     {reading + said("row", "CAL", "x", "1", "-2"), "no count"},
-		"few":       {reading + said("row", "CAL", "x"), "a count for each CPU"},
-		"uneven":    {reading + said("row", "CAL", "x", "1", "2") + said("row", "RES", "x", "1"), "1 counts"},
-		"nested":    {reading + reading, "out of place"},
-		"CPUs":      {said("boot", "6.1", "0"), "6.1 brought up 1 of 4 CPUs: 0"},
-		"fail":      {said("fail", "mount /sys: no"), "the guest: mount /sys: no"},
+		"kind":      {summed(`{"Hello":1}`), "unknown field"},
+		"cut":       {summed(`{"Skips":[{"Action":"b"`), "unexpected EOF"},
+		"list":      {summed("[]"), "array"},
+		"code":      {summed(`{"Watched":[{"Code":"x"}]}`), "Code"},
+		"direction": {reading(Reading{Action: "a", Direction: "up"}), "direction"},
+		"negative":  {reading(Reading{Action: "a", Direction: Enable, Repetition: -1}), "repetition"},
+		"count":     {rows(Row{"CAL", "x", []int{1, -2}}), "row CAL: a count below 0"},
+		"few":       {rows(Row{"CAL", "x", nil}), "0 counts"},
+		"uneven":    {rows(Row{"CAL", "x", []int{1, 2}}) + rows(Row{"RES", "x", []int{1}}), "1 counts"},
+		"CPUs":      {said(line{Told: Told{Release: "6.1", Online: "0"}}), "6.1 brought up 1 of 4 CPUs: 0"},
+		"fail":      {said(line{Fail: "mount /sys: no"}), "the guest: mount /sys: no"},
 	} {
 		told, err := listen(strings.NewReader(c.console), 4, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -105,8 +104,8 @@ func TestListenRefuses(t *testing.T) {
 
 // FuzzListen: whatever a console says, what is read of it is in order.
 func FuzzListen(f *testing.F) {
-	f.Add(`["boot","6.1","0-3"]`+"\n"+`["reading","a","enable","0","5"]`+"\n"+`["row","CAL","x","1","2"]`+"\n"+`["end"]`, true)
-	f.Add(`["skip","a","b"]`+"\n"+`["fail","x"]`, true)
+	f.Add(`{"Release":"6.1","Online":"0-3"}`+"\n"+`{"Readings":[{"Action":"a","Direction":"enable","Took":5,"Rows":[{"Name":"CAL","Interrupts":[1,2]}]}]}`, true)
+	f.Add(`{"Skips":[{"Action":"a","Why":"b"}]}`+"\n"+`{"Fail":"x"}`, true)
 	f.Add("@vm 00000000 done", false)
 	f.Fuzz(func(t *testing.T, text string, sums bool) {
 		console := text

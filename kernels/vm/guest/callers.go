@@ -55,7 +55,7 @@ func called(name string) (*action, error) {
 				write(tracing+"tracing_on", "0"))
 			stacks, read := readStacks()
 			for _, s := range stacks {
-				say("caller", name, direction, s)
+				say(facts{"Callers": []facts{{"Action": name, "Direction": direction, "Stack": s}}})
 			}
 			return errors.Join(err, read)
 		}

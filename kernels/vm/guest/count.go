@@ -18,17 +18,20 @@ import (
 	"unsafe"
 )
 
-// say sends one line to the host: a mark, a checksum of what follows, and in JSON a kind and its fields. The blank line
-// before it ends what the kernel may be printing.
-func say(kind string, fields ...string) {
-	text, _ := json.Marshal(append([]string{kind}, fields...)) // strings always can be
+// facts are fields of the host's types (console.go), and their values.
+type facts map[string]any
+
+// say sends one line to the host: a mark, a checksum of what follows, and in JSON what is told. The blank line before it
+// ends what the kernel may be printing.
+func say(what facts) {
+	text, _ := json.Marshal(what) // texts and numbers always can be
 	fmt.Printf("\n@vm %08x %s\n", crc32.ChecksumIEEE(text), text)
 }
 
 // row is one row of /proc/interrupts, or a counter of the firmware.
 type row struct {
-	name, about string
-	counts      []uint64
+	Name, About string
+	Interrupts  []uint64 // by CPU
 }
 
 // counter reads all rows.
@@ -99,11 +102,11 @@ func openRaw(config uint64, cpu int) (int, error) {
 func (c *counter) fences() []row {
 	var out []row
 	for _, f := range c.firmware {
-		r := row{name: f.name, about: f.about, counts: make([]uint64, len(f.files))}
+		r := row{Name: f.name, About: f.about, Interrupts: make([]uint64, len(f.files))}
 		for i, fd := range f.files {
 			var b [8]byte
 			if _, err := syscall.Read(fd, b[:]); err == nil {
-				r.counts[i] = binary.NativeEndian.Uint64(b[:])
+				r.Interrupts[i] = binary.NativeEndian.Uint64(b[:])
 			}
 		}
 		out = append(out, r)
@@ -124,13 +127,13 @@ func (c *counter) interrupts() ([]row, error) {
 		if !ok || len(f) < c.cpus {
 			continue // the header, and rows that count for the whole machine
 		}
-		r := row{name: name, about: strings.Join(f[c.cpus:], " ")}
+		r := row{Name: name, About: strings.Join(f[c.cpus:], " ")}
 		for _, x := range f[:c.cpus] {
 			n, err := strconv.ParseUint(x, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("/proc/interrupts: row %s: %w", name, err)
 			}
-			r.counts = append(r.counts, n)
+			r.Interrupts = append(r.Interrupts, n)
 		}
 		rows = append(rows, r)
 	}
@@ -157,35 +160,22 @@ func (c *counter) around(f func() error) (rows []row, took time.Duration, err er
 func growth(before, after []row) []row {
 	old := map[string][]uint64{}
 	for _, r := range before {
-		old[r.name] = r.counts
+		old[r.Name] = r.Interrupts
 	}
 	var out []row
 	for _, r := range after {
 		grew := false
-		for i := range r.counts {
-			if b := old[r.name]; b != nil {
-				r.counts[i] -= b[i]
+		for i := range r.Interrupts {
+			if b := old[r.Name]; b != nil {
+				r.Interrupts[i] -= b[i]
 			}
-			grew = grew || r.counts[i] != 0
+			grew = grew || r.Interrupts[i] != 0
 		}
 		if grew {
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// tell sends one reading: the interrupts of each CPU in each row that grew.
-func tell(name, direction string, repetition int, took time.Duration, rows []row) {
-	say("reading", name, direction, strconv.Itoa(repetition), strconv.FormatInt(took.Microseconds(), 10))
-	for _, r := range rows {
-		fields := []string{r.name, r.about}
-		for _, n := range r.counts {
-			fields = append(fields, strconv.FormatUint(n, 10))
-		}
-		say("row", fields...)
-	}
-	say("end")
 }
 
 // measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. A
@@ -199,7 +189,7 @@ func (c *counter) measure(name string, repetitions int) error {
 		defer a.close()
 	}
 	for i := range repetitions {
-		var told []func()
+		var readings []facts
 		longest := time.Duration(0)
 		control := func() error { idle(longest); return nil }
 		if c.debugged {
@@ -225,10 +215,10 @@ func (c *counter) measure(name string, repetitions int) error {
 				return fmt.Errorf("%s: %w", d.name, err)
 			}
 			longest = max(longest, took)
-			told = append(told, func() { tell(name, d.name, i, took, rows) })
+			readings = append(readings, facts{"Action": name, "Direction": d.name, "Repetition": i, "Took": took, "Rows": rows})
 		}
-		for _, f := range told {
-			f()
+		for i := range readings {
+			say(facts{"Readings": readings[i : i+1]})
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -39,7 +39,7 @@ func main() {
 		start()
 	}
 	if err := work(); err != nil {
-		say("fail", err.Error())
+		say(facts{"Fail": err.Error()})
 	}
 	end()
 }
@@ -57,7 +57,7 @@ func start() {
 	if err == nil {
 		err = syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
 	}
-	say("fail", "start: "+err.Error())
+	say(facts{"Fail": "start: " + err.Error()})
 	end()
 }
 
@@ -67,7 +67,8 @@ func work() error {
 	if err != nil {
 		return err
 	}
-	say("boot", field("/proc/sys/kernel/osrelease"), field("/sys/devices/system/cpu/online"))
+	say(facts{"Release": field("/proc/sys/kernel/osrelease"),
+		"Online": field("/sys/devices/system/cpu/online")})
 	if on := allowed("/proc/self/status"); on != "0" {
 		return fmt.Errorf("the guest may use CPUs %s, want 0 alone: counts would be other CPUs'", on)
 	}
@@ -98,10 +99,10 @@ func work() error {
 	c.debugged = j.wait
 	for _, name := range j.actions {
 		if err := c.measure(name, j.repetitions); err != nil {
-			say("skip", name, err.Error())
+			say(facts{"Skips": []facts{{"Action": name, "Why": err.Error()}}})
 		}
 	}
-	say("done")
+	say(facts{"Done": true})
 	return nil
 }
 

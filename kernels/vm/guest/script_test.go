@@ -195,7 +195,7 @@ func told(text []byte, err error) error {
 		code, err = exit.ExitCode(), nil
 	}
 	if err == nil {
-		say("watched", strconv.Itoa(code), string(text))
+		say(facts{"Watched": []facts{{"Text": string(text), "Code": code}}})
 	}
 	return err
 }
@@ -230,7 +230,7 @@ func stress(count string) (*action, error) {
 		"static-key:bpf_stats_enabled_key"} {
 		a, err := newAction(name)
 		if err != nil {
-			say("skip", name, err.Error())
+			say(facts{"Skips": []facts{{"Action": name, "Why": err.Error()}}})
 			continue
 		}
 		others = append(others, a)
@@ -271,7 +271,7 @@ func splats() {
 		if at := strings.Index(string(log[:n]), mark); at >= 0 {
 			const consoleOff, most = 6, 8192 // SYSLOG_ACTION_CONSOLE_OFF: the kernel's messages would part the line
 			_, _ = syscall.Klogctl(consoleOff, nil)
-			say("watched", "-1", string(log[at:min(n, at+most)]))
+			say(facts{"Watched": []facts{{"Text": string(log[at:min(n, at+most)]), "Code": -1}}})
 			return
 		}
 	}

@@ -111,7 +111,7 @@ func sites(number string) (*action, error) {
 			runtime.LockOSThread()
 			for err := pin(cpu); ; {
 				if got := m.call(); err != nil || got != n {
-					say("fail", fmt.Sprintf("CPU %d executed %d of %d sites: %v", cpu, got, n, err))
+					say(facts{"Fail": fmt.Sprintf("CPU %d executed %d of %d sites: %v", cpu, got, n, err)})
 					os.Exit(1)
 				}
 			}
@@ -214,7 +214,7 @@ func keptCall(string) (*action, error) {
 		if !bytes.Equal(calls[0], calls[1]) {
 			code = 1
 		}
-		say("watched", strconv.Itoa(code), fmt.Sprintf("% x, and then % x", calls[0], calls[1]))
+		say(facts{"Watched": []facts{{"Text": fmt.Sprintf("% x, and then % x", calls[0], calls[1]), "Code": code}}})
 		return nil
 	}}, nil
 }

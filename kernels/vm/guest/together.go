@@ -70,7 +70,7 @@ func switched(arg string) {
 			err = errors.Join(a.on(), a.off())
 		}
 	}
-	say("fail", err.Error())
+	say(facts{"Fail": err.Error()})
 	os.Exit(1)
 }
 
