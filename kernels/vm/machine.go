@@ -51,9 +51,10 @@ func commandLine(e *emulator, roles []cpus.Role) string {
 	return strings.Join(line, " ")
 }
 
+// withRole are the CPUs of a role, without the one that switches.
 func withRole(roles []cpus.Role, role cpus.Role) (list []string) {
 	for cpu, r := range roles {
-		if r == role {
+		if cpu > 0 && r == role {
 			list = append(list, strconv.Itoa(cpu))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -128,18 +129,14 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 	}
 	files := []entry{{"proc", folder, nil}, {"sys", folder, nil}, {"dev", folder, nil}, {"init", executable, program}}
 	files = append(files, c.more.files...)
-	var job strings.Builder
-	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)
-	if c.Debug != nil {
-		job.WriteString("wait\n")
-	}
+	var modules, actions []string // as the guest calls them
 	for _, m := range c.Modules {
 		f, err := moduleEntry(m)
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
-		fmt.Fprintf(&job, "module %s\n", f.name)
+		modules = append(modules, f.name)
 	}
 	for _, a := range c.Actions {
 		more, err := filesOf(a)
@@ -147,16 +144,17 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 			return err
 		}
 		files = append(files, more...)
-		if c.Callers {
-			job.WriteString("action callers:" + asMeasured(a) + "\n")
-			continue
+		if a = asMeasured(a); c.Callers {
+			a = "callers:" + a
 		}
-		fmt.Fprintf(&job, "action %s\n", asMeasured(a))
+		actions = append(actions, a)
 	}
-	for _, cpu := range withRole(c.CPUs[1:], cpus.Busy) {
-		fmt.Fprintf(&job, "busy %s\n", cpu)
+	job, err := json.Marshal(map[string]any{"Repetitions": c.Repetitions, "Wait": c.Debug != nil, "Modules": modules,
+		"Actions": actions, "Busy": withRole(c.CPUs, cpus.Busy)})
+	if err != nil {
+		return err
 	}
-	files = append(files, entry{"job", plain, []byte(job.String())})
+	files = append(files, entry{"job", plain, job})
 	f, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("initramfs: %w", err)

@@ -289,6 +289,15 @@ func TestCommandLine(t *testing.T) {
 // exactly is a prediction without a range.
 func exactly(n int) Prediction { return Prediction{n, ledger.Range{Least: n, Most: n}} }
 
+// TestWithRole: CPUs are numbered from the one that switches, which is never one of them.
+func TestWithRole(t *testing.T) {
+	roles := []cpus.Role{cpus.Busy, cpus.Idle, cpus.Busy, cpus.Isolated}
+	if busy, isolated := withRole(roles, cpus.Busy), withRole(roles, cpus.Isolated); !slices.Equal(busy, []string{"2"}) ||
+		!slices.Equal(isolated, []string{"3"}) {
+		t.Errorf("busy %v, isolated %v", busy, isolated)
+	}
+}
+
 // TestSummaries: the quietest receiver is that of the smallest median, the patcher is
 // none, and rows without anything in them are left out.
 func TestSummaries(t *testing.T) {

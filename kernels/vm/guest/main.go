@@ -8,6 +8,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -24,11 +25,11 @@ const tracing = "/sys/kernel/tracing/"
 
 // job is what the host asks for.
 type job struct {
-	actions     []string
-	modules     []string // loaded first, in this order
-	busy        []string // CPUs that are to execute kernel code all the time
-	repetitions int
-	wait        bool // for a line on the console, once the machine is up
+	Actions     []string
+	Modules     []string // loaded first, in this order
+	Busy        []string // CPUs that are to execute kernel code all the time
+	Repetitions int
+	Wait        bool // for a line on the console, once the machine is up
 }
 
 func main() {
@@ -63,7 +64,11 @@ func start() {
 
 // work carries the job out.
 func work() error {
-	j, err := readJob("/job")
+	var j job
+	text, err := os.ReadFile("/job")
+	if err == nil {
+		err = json.Unmarshal(text, &j)
+	}
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func work() error {
 	if on := allowed("/proc/self/status"); on != "0" {
 		return fmt.Errorf("the guest may use CPUs %s, want 0 alone: counts would be other CPUs'", on)
 	}
-	if j.wait {
+	if j.Wait {
 		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 			return fmt.Errorf("wait for the debugger: %w", err)
 		}
@@ -82,7 +87,7 @@ func work() error {
 	for _, file := range []string{"/sys/devices/virtual/workqueue/cpumask", "/proc/irq/default_smp_affinity"} {
 		_ = write(file, "1")
 	}
-	for _, m := range j.modules {
+	for _, m := range j.Modules {
 		if err := loadModule(m); err != nil {
 			return err
 		}
@@ -90,15 +95,15 @@ func work() error {
 	if err := j.trace(); err != nil {
 		return err
 	}
-	for _, cpu := range j.busy {
+	for _, cpu := range j.Busy {
 		if _, err := another("spin", cpu); err != nil {
 			return fmt.Errorf("busy CPU %s: %w", cpu, err)
 		}
 	}
 	c := newCounter()
-	c.debugged = j.wait
-	for _, name := range j.actions {
-		if err := c.measure(name, j.repetitions); err != nil {
+	c.debugged = j.Wait
+	for _, name := range j.Actions {
+		if err := c.measure(name, j.Repetitions); err != nil {
 			say(facts{"Skips": []facts{{"Action": name, "Why": err.Error()}}})
 		}
 	}
@@ -109,7 +114,7 @@ func work() error {
 // trace makes the kernel's tracing ready. Actions that only load modules do without.
 func (j *job) trace() error {
 	traced := func(action string) bool { return !strings.Contains(action, ":idle&reload:") }
-	if !slices.ContainsFunc(j.actions, traced) {
+	if !slices.ContainsFunc(j.Actions, traced) {
 		return nil
 	}
 	if err := syscall.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil {
@@ -122,33 +127,6 @@ func (j *job) trace() error {
 		}
 	}
 	return nil
-}
-
-func readJob(file string) (j job, err error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return j, err
-	}
-	for line := range strings.Lines(string(b)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch key {
-		case "action":
-			j.actions = append(j.actions, value)
-		case "module":
-			j.modules = append(j.modules, value)
-		case "busy":
-			j.busy = append(j.busy, value)
-		case "wait":
-			j.wait = true
-		case "repetitions":
-			if j.repetitions, err = strconv.Atoi(value); err != nil {
-				return j, fmt.Errorf("%s: repetitions: %w", file, err)
-			}
-		default:
-			return j, fmt.Errorf("%s: %q: no such key", file, key)
-		}
-	}
-	return j, nil
 }
 
 // pin keeps this process on one CPU.
