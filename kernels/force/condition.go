@@ -14,6 +14,7 @@ import (
 // condition is what must be so of a machine that stands still.
 type condition struct {
 	name, takes, arg string
+	n                int // arg, where that is a number
 }
 
 // symbols are the functions that a condition is about.
@@ -24,19 +25,19 @@ func (c condition) symbols() []string {
 	return nil
 }
 
-// test is how a condition is asked; arg is a function, a mutex, or the number of a CPU or an argument, as takes says.
+// test is how a condition is asked, whose argument is a function, a mutex, or the number of a CPU or an argument, as takes says.
 type test struct {
 	takes string // "cpu", "number", "function", "mutex", or ""
-	holds func(m *machine, cpu int, arg string) (bool, error)
+	holds func(m *machine, cpu int, c condition) (bool, error)
 }
 
 // tests are the conditions, by name.
 var tests = map[string]test{
 	// The CPU that has come to the place.
-	"cpu": {"cpu", func(_ *machine, cpu int, arg string) (bool, error) { return strconv.Itoa(cpu) == arg, nil }},
+	"cpu": {"cpu", func(_ *machine, cpu int, c condition) (bool, error) { return cpu == c.n, nil }},
 	// A bit of cpu_online_mask.
-	"online":  {"cpu", func(m *machine, _ int, arg string) (bool, error) { return m.online(arg) }},
-	"offline": {"cpu", func(m *machine, _ int, arg string) (bool, error) { on, err := m.online(arg); return !on, err }},
+	"online":  {"cpu", (*machine).online},
+	"offline": {"cpu", func(m *machine, cpu int, c condition) (bool, error) { on, err := m.online(cpu, c); return !on, err }},
 	// A CPU takes interrupts.
 	"interruptible": {"cpu", (*machine).interruptible},
 	// The function that called the one whose entry was reached.
@@ -46,43 +47,46 @@ var tests = map[string]test{
 	// Some page of that table can be written now.
 	"writable": {"", (*machine).writable},
 	// The large page's entry is one of a large page now.
-	"large": {"", func(m *machine, cpu int, _ string) (bool, error) {
+	"large": {"", func(m *machine, cpu int, _ condition) (bool, error) {
 		e, err := m.Word(cpu, m.entry)
 		return e&present != 0 && e&largeBit != 0, err
 	}},
 	// The table's entry is no longer what it was when the walk began.
-	"changed": {"", func(m *machine, cpu int, _ string) (bool, error) {
+	"changed": {"", func(m *machine, cpu int, _ condition) (bool, error) {
 		e, err := m.Word(cpu, m.slot)
 		return e != m.was, err
 	}},
 	// A variable of eight bytes is 0, or is not.
-	"zero": {"variable", func(m *machine, cpu int, name string) (bool, error) {
-		w, err := m.variable(cpu, name)
+	"zero": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
+		w, err := m.variable(cpu, c.arg)
 		return w == 0, err
 	}},
-	"set": {"variable", func(m *machine, cpu int, name string) (bool, error) {
-		w, err := m.variable(cpu, name)
+	"set": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
+		w, err := m.variable(cpu, c.arg)
 		return w != 0, err
 	}},
 	// The upper half of slot is not 0: of a descriptor's second word, its count of references (struct bp_patching_desc).
-	"used": {"", func(m *machine, cpu int, _ string) (bool, error) {
+	"used": {"", func(m *machine, cpu int, _ condition) (bool, error) {
 		w, err := m.Word(cpu, m.slot)
 		return w>>32 != 0, err
 	}},
 	// A pointer is not NULL; the second word behind it is slot from here on.
-	"points": {"variable", func(m *machine, cpu int, name string) (bool, error) {
-		w, err := m.variable(cpu, name)
+	"points": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
+		w, err := m.variable(cpu, c.arg)
 		m.slot = w + entrySize
 		return w != 0, err
 	}},
 	// A task waits for a mutex, in its list or spinning.
 	"waited-for": {"mutex", (*machine).waitedFor},
 	// The site holds no breakpoint.
-	"clear": {"", func(m *machine, cpu int, _ string) (bool, error) { b, err := m.breakpoint(cpu, m.site); return !b, err }},
+	"clear": {"", func(m *machine, cpu int, _ condition) (bool, error) {
+		b, err := m.breakpoint(cpu, m.site)
+		return !b, err
+	}},
 	// The site holds a breakpoint.
-	"breakpoint": {"", func(m *machine, cpu int, _ string) (bool, error) { return m.breakpoint(cpu, m.site) }},
+	"breakpoint": {"", func(m *machine, cpu int, _ condition) (bool, error) { return m.breakpoint(cpu, m.site) }},
 	// __text_poke(func, addr, ...) is about to write behind a breakpoint: that is the site.
-	"tail": {"", func(m *machine, cpu int, _ string) (bool, error) {
+	"tail": {"", func(m *machine, cpu int, _ condition) (bool, error) {
 		r, err := m.Registers(cpu)
 		if err != nil {
 			return false, err
@@ -107,7 +111,8 @@ func (w *words) conditions() (list []condition, err error) {
 			}
 		}
 		if t.takes == "cpu" || t.takes == "number" {
-			if _, err := strconv.ParseUint(c.arg, 10, 3); err != nil {
+			n, err := strconv.ParseUint(c.arg, 10, 3)
+			if c.n = int(n); err != nil {
 				return nil, fmt.Errorf("condition %s: %q: want a number", c.name, c.arg)
 			}
 		}
@@ -121,7 +126,7 @@ func (w *words) conditions() (list []condition, err error) {
 // all tells whether every condition holds for a CPU that stands at a place.
 func (m *machine) all(when []condition, cpu int) (bool, error) {
 	for _, c := range when {
-		if ok, err := tests[c.name].holds(m, cpu, c.arg); err != nil || !ok {
+		if ok, err := tests[c.name].holds(m, cpu, c); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -135,14 +140,9 @@ func (m *machine) breakpoint(cpu int, at uint64) (bool, error) {
 	return err == nil && b[0] == breakpoint, err
 }
 
-func (m *machine) online(arg string) (bool, error) {
-	at, err := symbol(m.image, []string{"__cpu_online_mask"})
-	if err != nil {
-		return false, err
-	}
-	mask, err := m.Word(0, at)
-	n, _ := strconv.Atoi(arg)
-	return mask>>n&1 != 0, err
+func (m *machine) online(_ int, c condition) (bool, error) {
+	mask, err := m.variable(0, "__cpu_online_mask")
+	return mask>>c.n&1 != 0, err
 }
 
 // variable reads one.
@@ -155,18 +155,14 @@ func (m *machine) variable(cpu int, name string) (uint64, error) {
 }
 
 // interruptible looks at a CPU's flag IF (Intel SDM, volume 1, 3.4.3).
-func (m *machine) interruptible(_ int, arg string) (bool, error) {
+func (m *machine) interruptible(_ int, c condition) (bool, error) {
 	const enabled = 1 << 9
-	cpu, err := strconv.Atoi(arg)
-	if err != nil {
-		return false, err
-	}
-	r, err := m.Registers(cpu)
+	r, err := m.Registers(c.n)
 	return err == nil && r.Flags()&enabled != 0, err
 }
 
 // calledFrom reads where the function that is being entered returns to.
-func (m *machine) calledFrom(cpu int, caller string) (bool, error) {
+func (m *machine) calledFrom(cpu int, c condition) (bool, error) {
 	r, err := m.Registers(cpu)
 	if err != nil {
 		return false, err
@@ -176,13 +172,13 @@ func (m *machine) calledFrom(cpu int, caller string) (bool, error) {
 		return false, err
 	}
 	f, _, ok := m.image.Symbol(back)
-	return ok && f.Name == caller, nil
+	return ok && f.Name == c.arg, nil
 }
 
 // waitedFor reads struct mutex (include/linux/mutex_types.h, Linux 7.2): the owner, whose lowest bit says that a task
 // waits, and behind it a lock and the queue of tasks that spin.
-func (m *machine) waitedFor(cpu int, mutex string) (bool, error) {
-	at, err := symbol(m.image, []string{mutex})
+func (m *machine) waitedFor(cpu int, c condition) (bool, error) {
+	at, err := symbol(m.image, []string{c.arg})
 	if err != nil {
 		return false, err
 	}

@@ -91,30 +91,27 @@ func (m *machine) run(who int) error {
 	return m.Only(who)
 }
 
-// arm sets what stops a CPU at the step's place; disarm takes it away.
-func (m *machine) arm(st *Step) (disarm func() error, err error) {
-	watched := func(at uint64) (func() error, error) {
-		return func() error { return m.RemoveWatch(at, entrySize) }, m.InsertWatch(at, entrySize)
-	}
+// point is what stops a CPU at the step's place.
+func (m *machine) point(st *Step) (p gdb.Point, err error) {
 	switch st.access {
 	case entryWrite:
-		return watched(m.entry)
+		return gdb.Stores(m.entry, entrySize), nil
 	case slotWrite:
-		return watched(m.slot)
+		return gdb.Stores(m.slot, entrySize), nil
 	}
 	at, err := symbol(m.image, st.place)
-	switch {
-	case err != nil:
-		return nil, err
-	case st.access == variable:
-		return func() error { return m.RemoveReadWatch(at, entrySize) }, m.InsertReadWatch(at, entrySize)
+	if st.access == variable {
+		return gdb.Loads(at, entrySize), err
 	}
-	return func() error { return m.Remove(at) }, m.Insert(at)
+	return gdb.Breakpoint(at), err
 }
 
 // to runs until a CPU comes to the step's place, and all is as it says there.
 func (m *machine) to(ctx context.Context, st *Step) error {
-	disarm, err := m.arm(st)
+	p, err := m.point(st)
+	if err == nil {
+		err = m.Insert(p)
+	}
 	if err != nil {
 		return err
 	}
@@ -122,7 +119,7 @@ func (m *machine) to(ctx context.Context, st *Step) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, disarm())
+	return errors.Join(err, m.Remove(p))
 }
 
 // slice is for how long a CPU runs before the one that answers interrupts gets its turn.
@@ -203,10 +200,11 @@ type hold struct {
 // answer lets the CPU take what interrupts there are. One that does not come back in time stays where it is until the
 // next call: it waits for somebody else.
 func (h *hold) answer() (err error) {
-	if err := h.m.Insert(h.pc); err != nil {
+	held := gdb.Breakpoint(h.pc)
+	if err := h.m.Insert(held); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.m.Remove(h.pc)) }()
+	defer func() { err = errors.Join(err, h.m.Remove(held)) }()
 	for deadline := time.Now().Add(slice); time.Now().Before(deadline); {
 		if err := h.m.Only(h.cpu); err != nil {
 			return err
@@ -234,11 +232,11 @@ func (m *machine) lastRead(ctx context.Context, st *Step) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, at := range []uint64{m.entry, m.slot} {
-		if err := m.InsertReadWatch(at, entrySize); err != nil {
+	for _, p := range []gdb.Point{gdb.Loads(m.entry, entrySize), gdb.Loads(m.slot, entrySize)} {
+		if err := m.Insert(p); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, m.RemoveReadWatch(at, entrySize)) }()
+		defer func() { err = errors.Join(err, m.Remove(p)) }()
 	}
 	const most = 100
 	reads := 0

@@ -4,7 +4,6 @@ package force
 
 import (
 	"fmt"
-	"strconv"
 )
 
 // Bits of an entry of x86_64's page tables (arch/x86/include/asm/pgtable_types.h, Linux 7.2).
@@ -24,25 +23,17 @@ const (
 
 // split looks an argument of the function that is being entered up in init_mm's tables, and keeps where its two last
 // entries lie.
-func (m *machine) split(cpu int, arg string) (bool, error) {
+func (m *machine) split(cpu int, c condition) (bool, error) {
 	r, err := m.Registers(cpu)
 	if err != nil {
 		return false, err
 	}
-	n, err := strconv.Atoi(arg)
-	if err != nil {
-		return false, err
-	}
-	at := r.Arg(n)
+	at := r.Arg(c.n)
 	table, err := symbol(m.image, []string{"init_top_pgt"})
 	if err != nil {
 		return false, err
 	}
-	base, err := symbol(m.image, []string{"page_offset_base"})
-	if err != nil {
-		return false, err
-	}
-	direct, err := m.Word(cpu, base)
+	direct, err := m.variable(cpu, "page_offset_base")
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +63,7 @@ func (m *machine) split(cpu int, arg string) (bool, error) {
 }
 
 // writable looks through the table that split has found.
-func (m *machine) writable(cpu int, _ string) (bool, error) {
+func (m *machine) writable(cpu int, _ condition) (bool, error) {
 	const size = entrySize << levelBits
 	table, err := m.Read(cpu, m.slot&^(size-1), size)
 	for ; len(table) > 0; table = table[entrySize:] {

@@ -97,21 +97,25 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
-// Insert sets a breakpoint, which no memory shows: the CPU that comes there stops before the instruction. Remove takes
-// it away.
-func (c *Client) Insert(at uint64) error { return c.tell(fmt.Sprintf("Z1,%x,1", at)) }
-func (c *Client) Remove(at uint64) error { return c.tell(fmt.Sprintf("z1,%x,1", at)) }
-
-// InsertWatch stops the CPU that stores to so many bytes, behind the instruction that does. RemoveWatch takes that away.
-func (c *Client) InsertWatch(at uint64, n int) error { return c.tell(fmt.Sprintf("Z2,%x,%x", at, n)) }
-func (c *Client) RemoveWatch(at uint64, n int) error { return c.tell(fmt.Sprintf("z2,%x,%x", at, n)) }
-
-// InsertReadWatch does so for loads. A CPU's own walks of page tables are none.
-func (c *Client) InsertReadWatch(at uint64, n int) error {
-	return c.tell(fmt.Sprintf("Z3,%x,%x", at, n))
+// Point is where a CPU stops: before the instruction at an address, which no memory shows, or behind one that stores to, or
+// loads, so many bytes. A CPU's own walks of page tables are no loads.
+type Point struct {
+	kind  int // as the protocol numbers them
+	at    uint64
+	bytes int
 }
-func (c *Client) RemoveReadWatch(at uint64, n int) error {
-	return c.tell(fmt.Sprintf("z3,%x,%x", at, n))
+
+// Breakpoint, Stores and Loads are the kinds of points.
+func Breakpoint(at uint64) Point        { return Point{1, at, 1} }
+func Stores(at uint64, bytes int) Point { return Point{2, at, bytes} }
+func Loads(at uint64, bytes int) Point  { return Point{3, at, bytes} }
+
+// Insert has CPUs stop at a point, and Remove takes that away.
+func (c *Client) Insert(p Point) error {
+	return c.tell(fmt.Sprintf("Z%d,%x,%x", p.kind, p.at, p.bytes))
+}
+func (c *Client) Remove(p Point) error {
+	return c.tell(fmt.Sprintf("z%d,%x,%x", p.kind, p.at, p.bytes))
 }
 
 // mostRead bounds one read or write; QEMU's packets have at most 4,096 bytes.

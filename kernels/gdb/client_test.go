@@ -135,7 +135,7 @@ func TestClientSpeaks(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	check("insert", c.Insert(0x1000))
+	check("insert", c.Insert(Breakpoint(0x1000)))
 	check("continue", c.Continue())
 	stop, err := c.Wait()
 	check("wait", err)
@@ -156,25 +156,25 @@ func TestClientSpeaks(t *testing.T) {
 		t.Errorf("% x", b)
 	}
 	check("write", c.Write(2, 0x40, []byte{0xcc, 0x90}))
-	check("watch", c.InsertWatch(0x80, 4))
+	check("watch", c.Insert(Stores(0x80, 4)))
 	check("continue", c.Continue())
 	if stop, err := c.Wait(); err != nil || stop != (Stop{CPU: 2, Watched: 0x80}) {
 		t.Errorf("%+v, %v", stop, err)
 	}
-	check("watch no more", c.RemoveWatch(0x80, 4))
-	check("watch loads", c.InsertReadWatch(0x90, 8))
+	check("watch no more", c.Remove(Stores(0x80, 4)))
+	check("watch loads", c.Insert(Loads(0x90, 8)))
 	check("continue", c.Continue())
 	if stop, err := c.Wait(); err != nil || stop != (Stop{CPU: 2, Watched: 0x90}) {
 		t.Errorf("%+v, %v", stop, err)
 	}
-	check("watch no more", c.RemoveReadWatch(0x90, 8))
+	check("watch no more", c.Remove(Loads(0x90, 8)))
 	check("set registers", c.SetRegisters(2, r))
 	check("skip", c.Skip(2, r, 5)) // from 17
 	check("step", c.Step(2))
 	if _, err := c.Registers(0); err != nil {
 		t.Error(err)
 	}
-	check("remove", c.Remove(0x1000))
+	check("remove", c.Remove(Breakpoint(0x1000)))
 	check("only", c.Only(1))
 	if stop, err := c.Wait(); err != nil || stop.CPU != 1 {
 		t.Errorf("%+v, %v", stop, err)
@@ -232,8 +232,8 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 		want string
 		gone bool
 	}{
-		{c.Insert(16), "gdb server: Z1,10,1: it answers E22", false},
-		{c.Remove(16), `gdb server: z1,10,1: "": want OK`, false},
+		{c.Insert(Breakpoint(16)), "gdb server: Z1,10,1: it answers E22", false},
+		{c.Remove(Breakpoint(16)), `gdb server: z1,10,1: "": want OK`, false},
 		{few, `gdb server: m10,4: "cc": want 4 bytes`, false},
 		{ended, "gdb server: m20,4: W00: the machine is gone", true},
 		{short, "gdb server: g: 2 digits: want 17 registers", false},

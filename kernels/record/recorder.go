@@ -127,11 +127,11 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error, c
 		}
 	}
 	for at := range x.at {
-		if err := x.Insert(at); err != nil {
+		if err := x.Insert(gdb.Breakpoint(at)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(x.watchReferences(stop.CPU), x.Insert(x.last), begin()); err != nil {
+	if err := errors.Join(x.watchReferences(stop.CPU), x.Insert(gdb.Breakpoint(x.last)), begin()); err != nil {
 		return err
 	}
 	for {

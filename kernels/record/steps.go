@@ -89,7 +89,7 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 		return nil
 	}
 	if len(x.returns[behind]) == 0 && x.at[behind].Function == "" {
-		err = x.Insert(behind)
+		err = x.Insert(gdb.Breakpoint(behind))
 	}
 	x.returns[behind] = append(x.returns[behind], back)
 	return err
@@ -215,7 +215,7 @@ func (x *recorder) returned(regs gdb.Registers) error {
 	if x.at[pc].Function != "" {
 		return nil
 	}
-	return x.Remove(pc)
+	return x.Remove(gdb.Breakpoint(pc))
 }
 
 // acted is what a breakpoint's handler has done: it returns 0 where the breakpoint is not its own.
@@ -241,7 +241,7 @@ func (x *recorder) watchReferences(cpu int) error {
 	x.Watched = append(x.Watched, fmt.Sprintf("publish %s (%s is there)", of.name, of.name))
 	if perCPU == 0 {
 		x.refs[of.at] = &count{size: of.size}
-		return x.InsertWatch(of.at, of.size)
+		return x.Insert(gdb.Stores(of.at, of.size))
 	}
 	for n := range x.CPUs {
 		offset, err := x.Word(cpu, perCPU+uint64(8*n))
@@ -249,7 +249,7 @@ func (x *recorder) watchReferences(cpu int) error {
 			return err
 		}
 		x.refs[of.at+offset] = &count{size: of.size, name: fmt.Sprint(n)}
-		if err := x.InsertWatch(of.at+offset, of.size); err != nil {
+		if err := x.Insert(gdb.Stores(of.at+offset, of.size)); err != nil {
 			return err
 		}
 	}
