@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,19 +101,6 @@ func (k *checkFlags) run(ctx context.Context, c *common, asked choice.Request) e
 
 // search is what a request asks for.
 func (k *checkFlags) search(c *common, asked choice.Request) (*search, error) {
-	if err := c.refuseQueued(asked, "jobs", "checkpoint", "rate", "list", "litmus", "export", "replay", "record",
-		"conform"); err != nil {
-		return nil, err
-	}
-	if err := k.refuseSwarm(asked); err != nil {
-		return nil, err
-	}
-	switch {
-	case k.resume && k.checkpoint == "":
-		return nil, errors.New("--resume goes with --checkpoint")
-	case asked.Has("every") && k.checkpoint == "":
-		return nil, errors.New("--every goes with --checkpoint")
-	}
 	o, err := k.Options()
 	if err != nil {
 		return nil, err
@@ -130,16 +116,6 @@ func (k *checkFlags) search(c *common, asked choice.Request) (*search, error) {
 	return &search{common: c, searchFlags: &k.searchFlags, questions: divided(c, questions), options: o, trace: k.trace}, nil
 }
 
-// refuseSwarm refuses what a swarm does not know.
-func (k *checkFlags) refuseSwarm(asked choice.Request) error {
-	for _, name := range []string{"exact", "liveness", "limit-time", "limit-memory", "checkpoint", "rate"} {
-		if k.swarm > 0 && asked.Has(name) {
-			return fmt.Errorf("--%s goes without --swarm, whose searches are bounded by --limit-states alone", name)
-		}
-	}
-	return nil
-}
-
 // questions are those about bugs of the museum, or about all combinations of the choices.
 func (k *checkFlags) questions(c *common, bugs []string, choices axis.Choices) ([]*check.Question, error) {
 	if bugs != nil {
@@ -147,9 +123,6 @@ func (k *checkFlags) questions(c *common, bugs []string, choices axis.Choices) (
 			return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", name)
 		}
 		return check.BugQuestions(bugs, k.fixed)
-	}
-	if k.fixed {
-		return nil, errors.New("--fixed goes with --bug")
 	}
 	c.note(choices["plan"]...)
 	return c.ofChoices(choices)

@@ -42,9 +42,6 @@ func (k *checkFlags) instead(request choice.Request) (do func(context.Context, *
 	if len(asked) > 1 {
 		return nil, fmt.Errorf("%s: want one of them", strings.Join(asked, " and "))
 	}
-	if request.Has("engine") && k.replay == "" {
-		return nil, errors.New("--engine goes with --replay")
-	}
 	return do, nil
 }
 

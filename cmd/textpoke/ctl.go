@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,14 +107,10 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			allUnlessNamed(&w.Request)
 			var u api.Update
 			var err error
-			switch {
-			case w.only && w.within > 0, !w.only && w.etag != "":
-				return errors.New("--only goes without --within, and --etag with --only")
-			case w.only:
-				s.match = w.etag
+			if s.match = w.etag; w.only {
 				path := "/v1/clients/" + url.PathEscape(w.Client) + "/ops/" + url.PathEscape(w.Ops)
 				err = s.ask(ctx, http.MethodPut, path, w.Wish, &u)
-			default:
+			} else {
 				err = s.ask(ctx, http.MethodPost, "/v1/updates", w.Request, &u)
 			}
 			if err != nil {

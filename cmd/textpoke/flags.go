@@ -95,6 +95,26 @@ func declare(cmd *cobra.Command, name string, of any, said ...any) {
 	}
 }
 
+// together refuses choices of a command that flags.txt says do not go together.
+func together(asked choice.Request) error {
+	for _, line := range inputs.Below(declarations, asked.Name+" goes") {
+		rule, why, told := strings.Cut(line, " : ")
+		words := strings.Fields(rule)
+		names, how, other := words[:len(words)-2], words[len(words)-2], words[len(words)-1]
+		flag, value, one := strings.Cut(other, "=")
+		there := asked.Has(flag) && (!one || slices.Contains(asked.Config[flag], value))
+		for _, name := range names {
+			if asked.Has(name) && there != (how == "with") {
+				if told {
+					why = ": " + why
+				}
+				return fmt.Errorf("--%s goes %s --%s%s", name, how, strings.Replace(other, "=", " ", 1), why)
+			}
+		}
+	}
+	return nil
+}
+
 // completed are the names that can stand where a shell is, also behind the commas of a
 // list, each with the typed text before it.
 func completed(names []string, typed string) (out []string) {

@@ -41,9 +41,6 @@ func (g *gridFlags) fields() []*choice.Field {
 
 // grid reads a request.
 func (g *gridFlags) grid(asked choice.Request, c *common) (grid *sim.Grid, err error) {
-	if err := c.refuseQueued(asked, "jobs", "steps", "scenario", "trace"); err != nil {
-		return nil, err
-	}
 	if err := c.kallsyms(g.kallsyms); err != nil {
 		return nil, err
 	}

@@ -37,9 +37,6 @@ func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 	if cmd.Flags().Changed("row") && (len(e.rows) == 0 || slices.Contains(e.rows, "")) {
 		return o, fmt.Errorf("--row %q: want the name of a row, such as CAL or IPI1", strings.Join(e.rows, ","))
 	}
-	if cmd.Flags().Changed("other") && e.slots == 0 {
-		return o, fmt.Errorf("--other goes with --slots")
-	}
 	lo, hi, ranged := strings.Cut(e.other, "-")
 	if !ranged {
 		hi = lo

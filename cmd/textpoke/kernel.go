@@ -101,11 +101,8 @@ func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 			return vm.Config{}, fmt.Errorf("--%w", err)
 		}
 	}
-	switch {
-	case len(m.actions) == 0:
+	if len(m.actions) == 0 {
 		return vm.Config{}, errNoAction
-	case m.callers && m.compare:
-		return vm.Config{}, errors.New("--callers does not go with --compare: the counts are not the action's alone")
 	}
 	return vm.Config{Image: image, CPUs: roles, Actions: m.actions, Repetitions: m.repetitions, Modules: m.modules,
 		Memory: m.memory, Callers: m.callers, Progress: c.stage()}, nil
@@ -176,11 +173,6 @@ func (m *measureFlags) measureHere(cmd *cobra.Command, c *common, args []string)
 		h.Action = strings.Join(m.actions, ",")
 	}
 	name, _, _ := strings.Cut(h.Action, ":")
-	for _, booted := range []string{"cpus", "memory", "modules", "callers", "what-if"} {
-		if cmd.Flags().Changed(booted) {
-			return fmt.Errorf("--%s goes with a machine that is booted, not with --here", booted)
-		}
-	}
 	switch {
 	case len(args) > 1 || m.compare != (len(args) == 1):
 		return errors.New("--here: IMAGE, which runs here, goes with --compare, and --compare with it")

@@ -59,8 +59,6 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 		return fmt.Errorf("--for %v: want an interval of %v or more", w.length, w.interval)
 	case (w.names || w.causes) && len(saved) > 0:
 		return errors.New("--names and --causes go with this machine, and not with saved readings")
-	case (w.metrics != "" || w.top) && !w.causes:
-		return errors.New("--metrics and --top go with --causes")
 	case w.by != "" && !w.names && !w.causes:
 		return errors.New("--by goes with --names or --causes")
 	}

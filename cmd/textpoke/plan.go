@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -60,18 +59,12 @@ func (p *planFlags) run(ctx context.Context, c *common, asked choice.Request) er
 		return showPlan(c, p.show)
 	}
 	s, err := p.sweep(ctx, c, asked)
-	switch scenario := asked.Has("scenario"); {
+	switch {
 	case err != nil:
 		return err
-	case p.steps && scenario:
-		return errors.New("--steps does not go with --scenario")
-	case (p.steps || scenario) && asked.Has("shard"):
-		return errors.New("--shard goes without --steps and --scenario: points have different numbers of rows there")
-	case p.steps && (p.resume || p.limits != nil):
-		return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
 	case p.steps:
 		return printSteps(ctx, c, s.configs)
-	case scenario:
+	case asked.Has("scenario"):
 		return printLedger(ctx, c, s.configs, p.limits)
 	}
 	return s.run(ctx)

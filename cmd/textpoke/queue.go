@@ -64,9 +64,6 @@ var queueFlags = []string{"queue", "token-file", "credentials", "tls-ca", "tls-c
 // connect connects to the queue. With waiting, it waits for a server.
 func (c *common) connect(ctx context.Context, o queue.Options) (*queue.Queue, error) {
 	a := c.access
-	if (a.cert == "") != (a.key == "") {
-		return nil, errors.New("--tls-cert goes with --tls-key")
-	}
 	o.Program, o.Name = programOf(built), processName()
 	o.Access = queue.Access{Credentials: a.credentials, CA: a.ca, Cert: a.cert, Key: a.key}
 	if a.token != "" {
@@ -101,16 +98,6 @@ func (c *common) notDone(lost []*points.LostError, all int) error {
 
 // queued tells whether workers do the points, or this is one of them.
 func (c *common) queued() bool { return c.queue != "" || c.cores > 0 }
-
-// refuseQueued refuses choices that do not go with --queue.
-func (c *common) refuseQueued(asked choice.Request, names ...string) error {
-	for _, name := range names {
-		if c.queued() && asked.Has(name) {
-			return fmt.Errorf("--%s goes without --queue", name)
-		}
-	}
-	return nil
-}
 
 // submitted is a command's points, on their way through a queue.
 type submitted struct {

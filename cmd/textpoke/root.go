@@ -133,7 +133,7 @@ func rootFor(c *common, args []string) *cobra.Command {
 		if f := cmd.Flag("out"); f.Changed && f.Value.String() == "" {
 			return errors.New(`--out "": want a name`)
 		}
-		return nil
+		return together(c.asked)
 	}
 	interrupts := &cobra.Command{Use: "interrupts"}
 	interrupts.AddCommand(interruptsDiff(c), interruptsSample(c))

@@ -56,24 +56,6 @@ func (r *runFlags) fields() []*choice.Field {
 		choice.List(&r.without, "without", "", "trouble that a stress run leaves out", choice.OneOf(sim.TroubleNames())))
 }
 
-// check refuses choices that do not go together.
-func (r *runFlags) check(asked choice.Request, format results.Format) error {
-	stress := asked.Has("for")
-	switch {
-	case !stress && asked.Has("without"):
-		return errors.New("--without goes with --for")
-	case r.interrupts && format != results.FormatTable:
-		return errors.New("--interrupts goes with --format table: it is text for people")
-	case r.interrupts && stress:
-		return errors.New("--interrupts does not go with --for: CPUs come and go")
-	case r.trace != "" && r.resume:
-		return errors.New("--trace goes without --resume: rows that are reused leave nothing to show")
-	case stress && asked.Has("dispatch"):
-		return errors.New("--dispatch goes without --for: clients of a stress run are not told apart")
-	}
-	return nil
-}
-
 func (r *runFlags) run(ctx context.Context, c *common, asked choice.Request) error {
 	s, err := r.sweep(ctx, c, asked)
 	if err != nil {
@@ -91,8 +73,8 @@ func (r *runFlags) run(ctx context.Context, c *common, asked choice.Request) err
 
 // sweep is what a request asks for.
 func (r *runFlags) sweep(ctx context.Context, c *common, asked choice.Request) (*sweep, error) {
-	if err := r.check(asked, c.format); err != nil {
-		return nil, err
+	if r.interrupts && c.format != results.FormatTable {
+		return nil, errors.New("--interrupts goes with --format table: it is text for people")
 	}
 	trouble, err := sim.AllTrouble.Without(r.without)
 	if err != nil {
@@ -105,17 +87,6 @@ func (r *runFlags) sweep(ctx context.Context, c *common, asked choice.Request) (
 	configs, err := c.combinations(ctx, grid)
 	if err != nil {
 		return nil, err
-	}
-	hardware := executedBy(configs, sim.HardwareEngine)
-	switch {
-	case r.rate && !executedBy(configs, sim.TimedEngine):
-		return nil, errors.New("--rate goes with --engine timed")
-	case r.forTime > 0 && executedBy(configs, sim.TimedEngine):
-		return nil, errors.New("--for goes with the live and hardware engines: time on the timed one is modelled")
-	case hardware && len(r.without) > 0:
-		return nil, errors.New("--without goes with the live engine: the hardware engine has no trouble")
-	case c.queued() && hardware:
-		return nil, errors.New("--queue goes without --engine hardware: rows are of the machine that it runs on")
 	}
 	workers, err := r.workers(configs)
 	if err != nil {

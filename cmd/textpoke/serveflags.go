@@ -83,17 +83,10 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 // check refuses what cannot be meant.
 func (s *serveFlags) check(cmd *cobra.Command) error {
 	switch {
-	case s.verify != "" && cmd.Flags().NFlag() > 1 && s.data != "":
-		return errors.New("--verify goes without --data")
-	case s.verify != "":
+	case s.verify != "" || s.release:
 		return nil
-	case s.release:
-		return s.checkMachine(cmd)
 	case s.data == "":
 		return errors.New("--data \"\": want the directory for the data that must not be lost")
-	}
-	if (s.tlsCert == "") != (s.tlsKey == "") {
-		return errors.New("--tls-cert goes with --tls-key")
 	}
 	for i := range s.clientBudget {
 		if s.clientBudget[i].Client = true; s.clientBudget[i].Period == 0 {
@@ -103,7 +96,7 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	if s.on == onKernel && !cmd.Flags().Changed("listen") {
 		s.listen = unixPrefix + kernelSocket
 	}
-	return errors.Join(s.checkMachine(cmd), s.checkListen())
+	return s.checkListen()
 }
 
 // serveLimits are what can be limited.

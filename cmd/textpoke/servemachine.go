@@ -73,21 +73,6 @@ func (s *serveFlags) machine(cmd *cobra.Command) (*servedMachine, error) {
 	return s.simulated(cmd)
 }
 
-// checkMachine refuses flags of another machine than the one that is served.
-func (s *serveFlags) checkMachine(cmd *cobra.Command) error {
-	for _, name := range []string{"instance", "kernel", "release", "dry-run"} {
-		if s.on != onKernel && cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s goes with --machine kernel", name)
-		}
-	}
-	for _, a := range serveAxes {
-		if s.on == onKernel && cmd.Flags().Changed(a.Name) {
-			return fmt.Errorf("--%s goes without --machine kernel: the kernel has its own", a.Name)
-		}
-	}
-	return nil
-}
-
 // files is this machine's tracefs, and where it is.
 func (s *serveFlags) files() (files tracefs.Files, mount string, err error) {
 	mount, err = tracefs.Mount()

@@ -42,10 +42,7 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 
 // read checks the flags and reads the budget.
 func (s *sweepFlags) read(asked choice.Request) (sim.Budget, error) {
-	switch {
-	case s.resume && !asked.Has("out"):
-		return nil, errors.New("--resume goes with --out, the directory of the interrupted run")
-	case !asked.Has("budget"):
+	if !asked.Has("budget") {
 		return nil, nil
 	}
 	b, err := sim.Limits.Parse(s.budget)

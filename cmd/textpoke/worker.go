@@ -113,6 +113,11 @@ func openRun(ctx context.Context, run queue.Run, files map[string]string, cores 
 		return nil, fmt.Errorf("%q: not one of %s", run.Request.Name,
 			strings.Join(slices.Sorted(maps.Keys(openers)), ", "))
 	}
+	came := choice.Request{Name: run.Request.Name, Config: maps.Clone(run.Request.Config)}
+	came.Config["queue"] = []string{""}
+	if err := together(came); err != nil {
+		return nil, err
+	}
 	defer inputs.Elsewhere(files)()
 	c := newCommon(streams{strings.NewReader(""), io.Discard, io.Discard})
 	c.cores = cores

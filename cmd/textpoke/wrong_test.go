@@ -108,7 +108,7 @@ var wrong = []struct{ line, want string }{
 	{"run --engine=", `--engine: empty list`},
 	{"run --arch x86_64 --records gen:n=3000,spacing=1048576,base=0x40000000 --format csv", `cannot reach`},
 	{"run --interrupts --format csv", `--interrupts goes with --format table`},
-	{"run --interrupts --for 1s", `--interrupts does not go with --for`},
+	{"run --interrupts --for 1s", `--interrupts goes without --for`},
 
 	{"plan --records=", `records "": no such file`},
 	{"plan --records @/nosuch", `no such file and no such table`},
