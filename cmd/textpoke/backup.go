@@ -14,37 +14,29 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// dataFlag is the flag for a server's directory.
-func dataFlag(cmd *cobra.Command, data *string) {
-	cmd.Flags().StringVar(data, "data", "", "the server's `directory`")
-	if err := cmd.MarkFlagRequired("data"); err != nil {
-		panic(err) // it has just been defined
-	}
-}
-
 func backupCommand(c *common) *cobra.Command {
-	var data string
+	var w struct{ data string }
 	cmd := &cobra.Command{
 		Use: "backup FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := journal.Backup(cmd.Context(), data, args[0])
+			err := journal.Backup(cmd.Context(), w.data, args[0])
 			return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
 		},
 	}
-	dataFlag(cmd, &data)
+	declare(cmd, "backup", &w)
 	return cmd
 }
 
 func restoreCommand(c *common) *cobra.Command {
-	var data string
+	var w struct{ data string }
 	cmd := &cobra.Command{
 		Use: "restore FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := journal.Restore(cmd.Context(), args[0], data)
-			return c.copied(args[0], err, "made "+data+": textpoke serve --data "+quote(data)+" goes on from there")
+			err := journal.Restore(cmd.Context(), args[0], w.data)
+			return c.copied(args[0], err, "made "+w.data+": textpoke serve --data "+quote(w.data)+" goes on from there")
 		},
 	}
-	dataFlag(cmd, &data)
+	declare(cmd, "backup", &w)
 	return cmd
 }
 

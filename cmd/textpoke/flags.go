@@ -92,6 +92,9 @@ func declare(cmd *cobra.Command, name string, of any, said ...any) {
 		default:
 			add(cmd, d.Of(to))
 		}
+		if d.Required {
+			_ = cmd.MarkFlagRequired(d.Name) // it has just been added
+		}
 	}
 }
 

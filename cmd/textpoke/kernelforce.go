@@ -35,7 +35,6 @@ func kernelForce(c *common) *cobra.Command {
 	c.prints(cmd, "", force.Columns.Table("force"))
 	c.prints(cmd, "with --dry-run", force.StepColumns.Table("steps"))
 	declare(cmd, "kernel force", &f, strings.Join(force.Names(), ", "), force.Limit)
-	cmd.MarkFlagsMutuallyExclusive("bug", "trace")
 	cmd.MarkFlagsOneRequired("bug", "trace")
 	return cmd
 }

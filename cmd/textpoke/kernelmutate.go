@@ -31,9 +31,7 @@ func kernelMutate(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
 	}
 	declare(cmd, "kernel mutate", &f)
-	cmd.MarkFlagsMutuallyExclusive("slots", "drop")
 	cmd.MarkFlagsOneRequired("slots", "drop")
-	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
 

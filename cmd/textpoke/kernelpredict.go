@@ -47,8 +47,6 @@ func kernelPredict(c *common) *cobra.Command {
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
 	offerFiles(cmd, "records", records.BuiltinNames())
 	cmd.Flags().Lookup("here").NoOptDefVal = "/"
-	cmd.MarkFlagsMutuallyExclusive("of", "action")
-	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	return cmd
 }
 

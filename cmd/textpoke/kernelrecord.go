@@ -36,7 +36,6 @@ func kernelRecord(c *common) *cobra.Command {
 	}
 	r.boots(cmd, 3, 1)
 	declare(cmd, "kernel record", &r)
-	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
 
@@ -140,7 +139,6 @@ func kernelConform(c *common) *cobra.Command {
 	c.prints(cmd, "", conform.Columns.Table("conform"))
 	r.boots(cmd, 3, 1)
 	declare(cmd, "kernel conform", &w, strings.Join(poke.Names(), "|"))
-	cmd.MarkFlagsMutuallyExclusive("plan", "protocol")
 	return cmd
 }
 

@@ -48,9 +48,6 @@ func planCommand(c *common) *cobra.Command {
 	add(cmd, p.fields()...)
 	declare(cmd, "plan", p, strings.Join(shippedPlans(), "|"))
 	declare(cmd, "of", of)
-	for _, name := range []string{"steps", "show", "shard", "queue", "resume"} {
-		cmd.MarkFlagsMutuallyExclusive("of", name)
-	}
 	return cmd
 }
 

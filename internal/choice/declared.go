@@ -17,6 +17,7 @@ type Declared struct {
 	Name, Default, Doc string
 	Field              string   // of the struct that has the variable, without regard to case
 	Repeated           bool     // each text adds a value; else there are commas between values
+	Required           bool     // there is no request without it
 	Values             []string // that there are; nil for any
 	Low, High          string   // numbers or times; "" for none
 	Above              bool     // Low is none of the values
@@ -24,10 +25,10 @@ type Declared struct {
 }
 
 // line is the form of a declaration.
-var line = regexp.MustCompile(`^([a-z][a-z0-9-]*)( repeated)?(?: for (\w+))?(?: = (\S+))?(?: of (\S+))?` +
+var line = regexp.MustCompile(`^([a-z][a-z0-9-]*)( repeated)?( required)?(?: for (\w+))?(?: = (\S+))?(?: of (\S+))?` +
 	`(?: (from|above) (\d\S*)(?: to (\d\S*))?)?(?: : (.*))?$`)
 
-// ParseDeclared reads "NAME repeated for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all but the name
+// ParseDeclared reads "NAME repeated required for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all but the name
 // may be missing; with above in place of from, LOW is none of the values. Without a FIELD it is the one that is called
 // as the choice is, but for dashes.
 func ParseDeclared(text string) (Declared, error) {
@@ -35,12 +36,13 @@ func ParseDeclared(text string) (Declared, error) {
 	if m == nil {
 		return Declared{}, fmt.Errorf("flag %q: want NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : WHAT IT MEANS", text)
 	}
-	d := Declared{Name: m[1], Repeated: m[2] != "", Field: m[3], Default: m[4], Above: m[6] == "above", Low: m[7], High: m[8], Doc: m[9]}
+	d := Declared{Name: m[1], Repeated: m[2] != "", Required: m[3] != "", Field: m[4], Default: m[5], Above: m[7] == "above",
+		Low: m[8], High: m[9], Doc: m[10]}
 	if d.Field == "" {
 		d.Field = strings.ReplaceAll(d.Name, "-", "")
 	}
-	if m[5] != "" {
-		d.Values = strings.Split(m[5], "|")
+	if m[6] != "" {
+		d.Values = strings.Split(m[6], "|")
 	}
 	return d, nil
 }
