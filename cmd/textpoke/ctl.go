@@ -87,15 +87,8 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		etag         string
 	}
 	w.Enable = &enable
-	name := directionName(enable)
 	cmd := &cobra.Command{
-		Use:   name,
-		Short: name + " records, and wait until that is live",
-		Long: name + " asks for one update and prints it. A record stays enabled while any client wants it for\n" +
-			"any ops. Without --filter and --record it is about all records. When the update fails, or\n" +
-			"is cancelled, the exit code is 1.",
-		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
-			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
+		Use: directionName(enable),
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			if w.within > 0 {
 				w.Deadline = new(time.Now().Add(w.within))

@@ -78,7 +78,11 @@ func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) erro
 		}
 		return printRows(ctx, c, moduleColumns, "modules", modules)
 	case f.evidence:
-		return printRows(ctx, c, evidenceColumns, "mechanisms", i.evidence())
+		k, err := i.facts()
+		if err != nil {
+			return fmt.Errorf("--evidence: %w", err)
+		}
+		return printRows(ctx, c, evidenceColumns, "mechanisms", evidenceOf(k.Facts))
 	}
 	return printAnswer(ctx, c, i.answer(), imageColumns, "kernel", []*inspected{i})
 }
@@ -138,7 +142,6 @@ type inspected struct {
 	Arch, Release, Protocol string
 	Slots                   int // 0 where they are unknown or there are none
 	facts                   func() (*ledger.Kernel, error)
-	evidence                func() []mechanism
 }
 
 // inspected opens an image, or a built-in kernel.
@@ -167,8 +170,7 @@ func (c *common) inspected(ctx context.Context, name string, f *inspectFlags) (*
 		n = 0
 	}
 	i := &inspected{Kernel: k, Arch: k.Arch.Name, Release: k.Release, Protocol: k.Protocol(), Slots: n,
-		facts:    func() (*ledger.Kernel, error) { return ledger.FromImage(k) },
-		evidence: func() []mechanism { return evidenceOf(k) }}
+		facts: func() (*ledger.Kernel, error) { return ledger.FromImage(k) }}
 	i.Table, err = k.Table()
 	return i, err
 }
@@ -180,17 +182,7 @@ func inspectedKnown(ctx context.Context, name string) (*inspected, error) {
 		return nil, err
 	}
 	i := &inspected{Arch: k.Arch, Release: k.Release, Protocol: k.Protocol, Slots: k.Facts.Mechanisms[image.BatchSlots].Value,
-		facts: func() (*ledger.Kernel, error) { return k, nil },
-		evidence: func() (all []mechanism) {
-			for _, name := range slices.Sorted(maps.Keys(k.Facts.Mechanisms)) {
-				m := k.Facts.Mechanisms[name]
-				all = append(all, mechanism{name, m.Value, m.Evidence})
-			}
-			for _, name := range slices.Sorted(maps.Keys(k.Facts.Unknown)) {
-				all = append(all, mechanism{name, results.Empty, k.Facts.Unknown[name]})
-			}
-			return all
-		}}
+		facts: func() (*ledger.Kernel, error) { return k, nil }}
 	if k.Table != "" {
 		i.Table, err = records.Open(ctx, k.Table, records.Options{})
 	}
@@ -235,14 +227,12 @@ type mechanism struct {
 
 var evidenceColumns = results.Declare[mechanism](declared, "evidence", nil)
 
-func evidenceOf(k *image.Kernel) (out []mechanism) {
-	found, unknown := k.Mechanisms()
-	for _, m := range found {
-		out = append(out, mechanism{m.Name, m.Value, m.Evidence})
+func evidenceOf(f *ledger.Facts) (out []mechanism) {
+	for _, name := range slices.Sorted(maps.Keys(f.Mechanisms)) {
+		out = append(out, mechanism{name, f.Mechanisms[name].Value, f.Mechanisms[name].Evidence})
 	}
-	for _, u := range unknown {
-		name, why, _ := strings.Cut(u, ": ")
-		out = append(out, mechanism{name, results.Empty, why})
+	for _, name := range slices.Sorted(maps.Keys(f.Unknown)) {
+		out = append(out, mechanism{name, results.Empty, f.Unknown[name]})
 	}
 	return out
 }
