@@ -117,4 +117,8 @@ func TestKinds(t *testing.T) {
 		err.Error() != `f: no instruction set: want a line such as "arch x86_64" under "machine:"` {
 		t.Errorf("%v", err)
 	}
+	if _, err := Named("nobody"); err == nil || !strings.HasPrefix(err.Error(),
+		`bug "nobody": not one of `+All()[0].Name+", ") {
+		t.Error(err)
+	}
 }
