@@ -43,6 +43,7 @@ func TestPictures(t *testing.T) {
 			r.Step(0, "step", 0, 20)
 			r.Interrupt(3, 0, cpus.Stop, 7, 8)
 			r.Round(4, 0, cpus.Stop, 1, 2)
+			r.Interrupt(1, 0, cpus.Sync, 21, 22) // of a round without targets: it has no arrow
 		}},
 		{"counters", func(r *Recorder) { r.Batch(5, 2); r.Batch(4, 3); r.Trap(0, 9, 9, true); r.Trap(0, 8, 8, true) }},
 	} {
@@ -94,6 +95,12 @@ func TestHeld(t *testing.T) {
 	r.Trap(0, holdAtMost, holdAtMost, true)
 	if r.held != 1 || len(r.waiting) != 1 || r.cpus[1].last != holdAtMost-1 || len(r.trapTimes) != 1 {
 		t.Errorf("%d are held, of %v, up to %d, %d times", r.held, r.waiting, r.cpus[1].last, len(r.trapTimes))
+	}
+	early := New(new(bytes.Buffer), make([]cpus.Role, 1), 0)
+	early.Trap(0, 4, 4, true)
+	early.Trap(0, 5, 5, true)
+	if early.flush(5); len(early.trapTimes) != 1 || early.held != 1 {
+		t.Errorf("%v, %d are held of what began at 5", early.trapTimes, early.held)
 	}
 	for more := range 2 {
 		r := New(new(bytes.Buffer), make([]cpus.Role, 2), 0)
