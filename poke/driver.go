@@ -181,9 +181,7 @@ func carryOut(ctx context.Context, w Workplace, p *Patcher) error {
 		status, err := w.Step(ctx, p)
 		switch {
 		case err != nil:
-			if at < len(p.Plan) {
-				_ = w.Passed(ctx, p, p.Plan[at], true) // the first error counts
-			}
+			_ = w.Passed(ctx, p, p.Plan[at], true) // the first error counts
 			return err
 		case status == Ended:
 			return nil

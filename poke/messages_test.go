@@ -3,6 +3,7 @@
 package poke
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -256,5 +257,66 @@ func TestNamed(t *testing.T) {
 	}
 	if len(ShippedPlans()) != len(Protocols())+1 || len(Protocols())+1 != len(Names()) {
 		t.Errorf("%d plans, %d protocols, %v", len(ShippedPlans()), len(Protocols()), Names())
+	}
+}
+
+// TestMutatedPlans: the sums of each plan with each defect that it can have. Where one changes, textpoke plan shows
+// what.
+func TestMutatedPlans(t *testing.T) {
+	var out strings.Builder
+	for _, arch := range cpus.ArchNames() {
+		for _, name := range Names() {
+			a, _ := cpus.ParseArch(arch)
+			p := Named(name, a.Traits())
+			s := shapeOf(t, arch, p, 3, true)
+			if p.check(s) != nil {
+				continue
+			}
+			fmt.Fprintf(&out, "%s %s: literals %v, changed %v, frees %v\n", arch, name, s.Literals(), p.ChangesLiterals(s),
+				s.Frees())
+			for _, m := range append([]Mutation{{Name: "none"}}, p.Mutations(s)...) {
+				sum, n := sha256.New(), 0
+				outline := p.Outline(s, m)
+				fmt.Fprintln(sum, outline)
+				if err := p.Compile(s, cut(3, 2), m.Through(func(st Step) { fmt.Fprintln(sum, st); n++ })); err != nil {
+					fmt.Fprintln(sum, err)
+				}
+				path, err := p.Path(s)
+				fmt.Fprintln(sum, m.OnPath(path), err)
+				fmt.Fprintf(&out, "\t%.6x %s: %d steps\n", sum.Sum(nil), m.Name, n)
+			}
+		}
+	}
+	golden(t, "mutated.txt", out.String())
+}
+
+// TestFrees: what enabled sites call goes with its tracer unless one word calls the entry common to all.
+func TestFrees(t *testing.T) {
+	for i, want := range []bool{false, true, true, true, true, true, true, true} {
+		s := Shape{Traits: isa.Traits{CallOps: i&1 != 0, OpsTrampolines: i&2 != 0, FetchLen: 4}, Len: 4 + i&4}
+		if got := s.Frees(); got != want {
+			t.Errorf("%+v: %v", s, got)
+		}
+		if got := s.Literals(); got != (i&1 != 0 && i&4 == 0) {
+			t.Errorf("%+v has literals: %v", s, got)
+		}
+	}
+}
+
+// TestWatched: a listener hears of each step with its times, and of batches as they come and go.
+func TestWatched(t *testing.T) {
+	var heard []string
+	l := &cpus.Listener{Step: func(cpu int, name string, from, until int64) {
+		heard = append(heard, fmt.Sprint(cpu, " ", name, " ", from, "-", until))
+	}, Batch: func(at int64, fill int) { heard = append(heard, fmt.Sprint(at, " has ", fill)) }}
+	now := int64(10)
+	w := &watch{l, func() int64 { now++; return now }, 5}
+	for _, st := range []Step{{Op: Publish, From: 1, To: 4}, {Op: Write, Part: Tail, To: 1}, {Op: Unpublish}, {Op: Sync,
+		Round: 2}} {
+		w.over(3, st)
+	}
+	want := []string{"11 has 3", "3 Publish 5-11", "3 Write tail 5-12", "13 has 0", "3 Unpublish 5-13", "3 Sync 2 5-14"}
+	if diff := cmp.Diff(want, heard); diff != "" {
+		t.Error(diff)
 	}
 }
