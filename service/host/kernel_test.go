@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -350,7 +351,7 @@ type busyTrace struct {
 func (b *busyTrace) Read(p []byte) (int, error) {
 	b.reads++
 	if b.left--; b.left < 0 {
-		return 0, tracefs.ErrNothing
+		return 0, fmt.Errorf("pipe: %w", tracefs.ErrNothing)
 	}
 	b.at = append(b.at, time.Since(b.began))
 	return copy(p, "x\n"), nil
@@ -358,7 +359,8 @@ func (b *busyTrace) Read(p []byte) (int, error) {
 
 func (b *busyTrace) Close() error { return nil }
 
-// TestLooks: a trace is read on at once while there is something, and looked at fifty times a second while there is not.
+// TestLooks: a trace is read on at once while there is something, and looked at fifty times a second while there is
+// not.
 func TestLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := &busyTrace{left: 3, began: time.Now()}
@@ -408,5 +410,50 @@ func TestStartSays(t *testing.T) {
 	h.pipe.open = func() (io.ReadCloser, error) { return nil, errBroken }
 	if err := h.Trace(t.Context(), "function", nil, nil); !errors.Is(err, errBroken) {
 		t.Error(err)
+	}
+}
+
+// TestFound: what an earlier server, or somebody else, has left in the instance is told, and where.
+func TestFound(t *testing.T) {
+	for _, c := range []struct {
+		change func(w *world) error
+		want   []string
+	}{
+		{func(*world) error { return nil }, nil},
+		{func(w *world) error { return w.files.Write("instances/x/current_tracer", "function_graph", true) },
+			[]string{"the instance was changed by somebody else map[error:the tracer function_graph: somebody else switched it on in " +
+				"the instance ops:function]"}},
+		{func(w *world) error { return w.files.Write("instances/x/current_tracer", "function", true) },
+			[]string{"the instance traces every function: somebody else emptied its filter map[ops:function]"}},
+		{func(w *world) error {
+			return errors.Join(w.files.Write("instances/x/set_ftrace_filter", "1\n2", false),
+				w.files.Write("instances/x/current_tracer", "function", true),
+				w.files.Write("instances/x/events/sched/sched_switch/enable", "1", true))
+		}, []string{"the instance traces already map[functions:2 ops:function]",
+			"the instance traces already map[functions:1 ops:event]"}},
+		{func(w *world) error { w.kernel["current_tracer"] = "function\n"; return nil },
+			[]string{"other tracers are on: their interrupts are counted too map[instances:[the top instance]]"}},
+		{func(w *world) error { return w.files.Remove("instances/x") }, nil},
+	} {
+		w := newWorld(t)
+		if _, err := w.files.Mkdir("instances/x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.change(w); err != nil {
+			t.Fatal(err)
+		}
+		core, seen := observer.New(zap.InfoLevel)
+		m, err := Machine(w.config)(nil, zap.New(core))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
+		var got []string
+		for _, e := range seen.All() {
+			got = append(got, fmt.Sprint(e.Message, " ", e.ContextMap()))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
