@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/cpus/riscv64"
 	"github.com/textpoke/textpoke/cpus/x86_64"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 var arches = []isa.Arch{x86_64.Arch, arm64.Arch, riscv64.Arch}
@@ -40,22 +41,13 @@ func WithLayout(a isa.Arch, layout string) (isa.Arch, error) {
 }
 
 // ArchNames lists the instruction sets.
-func ArchNames() []string {
-	names := make([]string, len(arches))
-	for i, a := range arches {
-		names[i] = a.Traits().Name
-	}
-	return names
-}
+func ArchNames() []string { return spelling.Each(arches, archName) }
+
+func archName(a isa.Arch) string { return a.Traits().Name }
 
 // ParseArch finds an instruction set.
 func ParseArch(s string) (isa.Arch, error) {
-	for _, a := range arches {
-		if a.Traits().Name == s {
-			return a, nil
-		}
-	}
-	return nil, fmt.Errorf("arch %q: not one of %s", s, strings.Join(ArchNames(), ", "))
+	return spelling.Find("arch", s, arches, archName)
 }
 
 // WithLength is the same instruction set with sites of n bytes; sites of other lengths may

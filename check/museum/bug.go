@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Bug is one defect that a kernel has had.
@@ -73,15 +73,8 @@ func (b *Bug) Kind() string {
 
 // Named finds a bug or a case.
 func Named(name string) (*Bug, error) {
-	bugs := All()
-	names := make([]string, len(bugs))
-	for i := range bugs {
-		if bugs[i].Name == name {
-			return &bugs[i], nil
-		}
-		names[i] = bugs[i].Name
-	}
-	return nil, fmt.Errorf("bug %q: not one of %s", name, strings.Join(names, ", "))
+	b, err := spelling.Find("bug", name, All(), func(b Bug) string { return b.Name })
+	return &b, err
 }
 
 // Omitted is a bug that cannot be told in this machine's words.

@@ -36,12 +36,8 @@ var Cases = sync.OnceValue(func() []Case { return inputs.Shipped(schedules, "cas
 
 // Named finds a case.
 func Named(name string) (*Case, error) {
-	for _, c := range Cases() {
-		if c.Name == name {
-			return &c, nil
-		}
-	}
-	return nil, fmt.Errorf("bug %q: no schedule of it is known: %w", name, spelling.NotOneOf(name, Names()))
+	c, err := spelling.Find("schedule of bug", name, Cases(), func(c Case) string { return c.Name })
+	return &c, err
 }
 
 // Names are the cases'.

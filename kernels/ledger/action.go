@@ -86,12 +86,9 @@ type asked struct {
 // ParseAction finds one of some actions, and parts it from its argument.
 func ParseAction(among []Action, spec string) (a Action, arg string, err error) {
 	name, arg, given := strings.Cut(spec, ":")
-	names := spelling.Each(among, func(a Action) string { return a.Name })
-	i := slices.Index(names, name)
-	if i < 0 {
-		return Action{}, "", fmt.Errorf("action %q: %w", spec, spelling.NotOneOf(name, names))
-	}
-	switch a = among[i]; {
+	a, err = spelling.Find("action", name, among, func(a Action) string { return a.Name })
+	switch {
+	case err != nil:
 	case a.Must && arg == "":
 		err = fmt.Errorf("action %q: want %s:%s", spec, a.Name, a.Argument)
 	case given && arg == "":

@@ -3,9 +3,6 @@
 package dispatch
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/metadata"
@@ -161,8 +158,5 @@ func Names() []string { return spelling.Each(kinds, func(k Kind) string { return
 
 // Parse finds a kind by its name.
 func Parse(name string) (Kind, error) {
-	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
-		return kinds[i], nil
-	}
-	return Kind{}, fmt.Errorf("dispatch %w", spelling.NotOneOf(name, Names()))
+	return spelling.Find("dispatch", name, kinds, func(k Kind) string { return k.Name })
 }
