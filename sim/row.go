@@ -5,7 +5,6 @@ package sim
 import (
 	"context"
 	_ "embed"
-	"math"
 	"slices"
 	"time"
 
@@ -224,15 +223,7 @@ var modelledColumns = slices.Concat(
 )
 
 // RangeColumns are how far these times may be off.
-var RangeColumns = results.Declare(declared, "range", map[string]func(*Ranges) any{
-	"update_range_low_ns":    func(r *Ranges) any { return math.Round(r.Update.Low) },
-	"update_range_high_ns":   func(r *Ranges) any { return math.Round(r.Update.High) },
-	"update_assumed_percent": func(r *Ranges) any { return math.Round(10*(100*r.Update.Assumed)) / 10 },
-	"stolen_range_low_ns":    func(r *Ranges) any { return math.Round(r.Stolen.Low) },
-	"stolen_range_high_ns":   func(r *Ranges) any { return math.Round(r.Stolen.High) },
-	"exposure_range_low_ns":  func(r *Ranges) any { return math.Round(r.Exposure.Low) },
-	"exposure_range_high_ns": func(r *Ranges) any { return math.Round(r.Exposure.High) },
-})
+var RangeColumns = results.Declare[*Ranges](declared, "range", nil)
 
 // stressColumns are what only a stress run counts.
 var stressColumns = results.Declare[*StressCounts](declared, "stress", nil)

@@ -318,7 +318,7 @@ func printMeasured(c *common, f *folder, answer string, m *vm.Measurement, all [
 	if err != nil {
 		return err
 	}
-	summaries, err := vm.SummaryColumns.Fill("summary", pointers(all))
+	summaries, err := vm.SummaryColumns.Fill("summary", all)
 	if err != nil {
 		return err
 	}
@@ -326,7 +326,7 @@ func printMeasured(c *common, f *folder, answer string, m *vm.Measurement, all [
 	if c.people() {
 		// Leave out rows that count without the action too, such as timers.
 		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle && !s.Compared })
-		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
+		if shown, err = vm.SummaryColumns.Fill("summary", quiet); err != nil {
 			return err
 		}
 		if answer != "" {
@@ -341,12 +341,4 @@ func printMeasured(c *common, f *folder, answer string, m *vm.Measurement, all [
 		return err
 	}
 	return f.close(complete)
-}
-
-func pointers[T any](list []T) []*T {
-	out := make([]*T, len(list))
-	for i := range list {
-		out[i] = &list[i]
-	}
-	return out
 }

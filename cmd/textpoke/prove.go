@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,19 +17,10 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
 	"github.com/textpoke/textpoke/internal/files"
-	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // proveAxes are those of check that a proof is not for any value of by itself.
-var proveAxes = func() (t axis.Table[check.Question]) {
-	for _, a := range check.Axes {
-		if slices.Contains([]string{"arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate", "fetch",
-			"preempt"}, a.Name) {
-			t = append(t, a)
-		}
-	}
-	return t
-}()
+var proveAxes = check.Axes.Only("arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate", "fetch", "preempt")
 
 // proveFlags is the flags of prove.
 type proveFlags struct {

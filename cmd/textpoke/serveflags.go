@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -53,14 +52,12 @@ type serveFlags struct {
 
 // serveAxes are what can be chosen about the machine that is served: one of each.
 var serveAxes = func() (t axis.Table[sim.Config]) {
-	for _, a := range sim.Axes.For(sim.UseLive) {
-		if slices.Contains([]string{"arch", "records", "protocol", "buffer", "cpus"}, a.Name) {
-			if a.Form == axis.List {
-				a.Default, _, _ = strings.Cut(a.Default, ",")
-			}
-			a.Form, a.Split = axis.One, nil
-			t = append(t, a)
+	for _, a := range sim.Axes.For(sim.UseLive).Only("arch", "records", "protocol", "buffer", "cpus") {
+		if a.Form == axis.List {
+			a.Default, _, _ = strings.Cut(a.Default, ",")
 		}
+		a.Form, a.Split = axis.One, nil
+		t = append(t, a)
 	}
 	return t
 }()

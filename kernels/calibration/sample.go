@@ -100,6 +100,11 @@ type Spread struct {
 	Assumed float64
 }
 
+// LowNS and HighNS are its ends, of a figure in nanoseconds, and AssumedPercent is Assumed, as rows have them.
+func (s Spread) LowNS() float64          { return math.Round(s.Low) }
+func (s Spread) HighNS() float64         { return math.Round(s.High) }
+func (s Spread) AssumedPercent() float64 { return math.Round(1000*s.Assumed) / 10 }
+
 // Scaled is the spread of so many times the figure.
 func (s Spread) Scaled(by float64) Spread {
 	s.Likely, s.Low, s.High = by*s.Likely, by*s.Low, by*s.High

@@ -193,8 +193,8 @@ func Median(of []int) float64 {
 }
 
 // SummaryColumns are those of summaries.
-var SummaryColumns = results.Declare(declared, "summary", map[string]func(*Summary) any{
-	"isolated": func(s *Summary) any { return results.If(s.Isolated >= 0, s.Isolated) },
+var SummaryColumns = results.Declare(declared, "summary", map[string]func(Summary) any{
+	"isolated": func(s Summary) any { return results.If(s.Isolated >= 0, s.Isolated) },
 })
 
 // Stack is a stack of callers, and how often it interrupted others in all repetitions.

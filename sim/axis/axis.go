@@ -109,6 +109,11 @@ func (t Table[C]) For(uses uint) (out Table[C]) {
 	return out
 }
 
+// Only are the axes of these names.
+func (t Table[C]) Only(names ...string) Table[C] {
+	return slices.DeleteFunc(slices.Clone(t), func(a Axis[C]) bool { return !slices.Contains(names, a.Name) })
+}
+
 // Named is the axis of a name, nil without one.
 func (t Table[C]) Named(name string) *Axis[C] {
 	if i := slices.IndexFunc(t, func(a Axis[C]) bool { return a.Name == name }); i >= 0 {
