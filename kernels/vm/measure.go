@@ -169,6 +169,10 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 	return nil
 }
 
+// farewell is how long a machine whose guest is done may take to switch itself off: kernels without a driver for that
+// never do. A variable, for tests.
+var farewell = 10 * time.Second
+
 // boot runs the machine until it switches itself off.
 func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*Told, error) {
 	log, err := os.CreateTemp("", "textpoke-console-*.log")
@@ -204,7 +208,11 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
 	hear, debugged := c.beside(running, end, socket, in, c.hear(start))
-	told, heard := listen(io.TeeReader(out, log), len(c.CPUs), hear)
+	told, heard := listen(io.TeeReader(out, log), len(c.CPUs), func(t *Told) {
+		if hear(t); t.Done && c.Debug == nil { // a debugger ends the machine itself
+			time.AfterFunc(farewell, func() { _ = q.Process.Kill() })
+		}
+	})
 	if heard != nil {
 		_ = q.Process.Kill()
 	}
