@@ -3,10 +3,8 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -90,9 +88,8 @@ func newWorld(t *testing.T) *world {
 	}
 	k := kernel{"available_tracers": "function_graph function nop\n", "available_filter_functions": "a\nb\nc [m]\nd\n",
 		"available_events": "sched:sched_switch\nirq:softirq_entry\n"}
-	table, err := records.Open(t.Context(), put("available_filter_functions_addrs",
-		"ffffffff81000010 a\nffffffff81000020 b\n"+
-			"ffffffffc0000010 c [m]\nffffffff81000030 d\n"), records.Options{})
+	table, err := records.Open(t.Context(), put("available_filter_functions_addrs", "ffffffff81000010 a\nffffffff81000020 b\n"+
+		"ffffffffc0000010 c [m]\nffffffff81000030 d\n"), records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +100,8 @@ func newWorld(t *testing.T) *world {
 	put("possible", "0-2\n")
 	put("isolated", "2\n")
 	w := &world{t: t, kernel: k, files: &failing{tracefs.Trial(k, io.Discard), -1, 0, func() {}}, data: t.TempDir()}
-	w.config = Config{Enabled: put("ftrace_enabled", "1\n"), Files: w.files, Instance: "x", Records: all, CPUs: dir,
-		Interrupts: put("interrupts",
-			"      CPU0 CPU1 CPU2\nLOC: 7 7 7 Local timer interrupts\nCAL: 5 6 7 Function call interrupts\n")}
+	w.config = Config{Enabled: put("ftrace_enabled", "1\n"), Files: w.files, Instance: "x", Records: all, CPUs: dir, Interrupts: put("interrupts",
+		"      CPU0 CPU1 CPU2\nLOC: 7 7 7 Local timer interrupts\nCAL: 5 6 7 Function call interrupts\n")}
 	return w
 }
 
@@ -118,8 +114,7 @@ func (w *world) start() (*service.Service, func()) {
 	}
 	core, seen := observer.New(zap.InfoLevel)
 	w.log = seen
-	s, err := service.Start(w.t.Context(), service.Config{Table: w.config.Records.All, Machine: Machine(w.config),
-		Ops:   Ops(),
+	s, err := service.Start(w.t.Context(), service.Config{Table: w.config.Records.All, Machine: Machine(w.config), Ops: Ops(),
 		Store: st, Log: zap.New(core)})
 	if err != nil {
 		w.t.Fatal(errors.Join(err, st.Close()))
@@ -178,12 +173,10 @@ func TestMerged(t *testing.T) {
 	}
 	u := w.do(s, "one", true, "a", "d")
 	want("a d")
-	if r := u.Receipt; r == nil || r.Row != "CAL" || r.Forecast != nil || !slices.Equal(r.Taken, []journal.Taken{{CPU: 0},
-		{CPU: 1}, {CPU: 2}}) {
+	if r := u.Receipt; r == nil || r.Row != "CAL" || r.Forecast != nil || !slices.Equal(r.Taken, []journal.Taken{{CPU: 0}, {CPU: 1}, {CPU: 2}}) {
 		t.Errorf("receipt %+v, want CAL, 0 of each CPU and no forecast", r)
 	}
-	if kept, err := s.Update(t.Context(), u.ID); err != nil || kept.Receipt == nil || !slices.Equal(kept.Receipt.Taken,
-		u.Receipt.Taken) {
+	if kept, err := s.Update(t.Context(), u.ID); err != nil || kept.Receipt == nil || !slices.Equal(kept.Receipt.Taken, u.Receipt.Taken) {
 		t.Errorf("%+v, %v: the journal has another receipt", kept.Receipt, err)
 	}
 	w.do(s, "two", true, "a", "c")
@@ -215,8 +208,7 @@ func TestReceiptOthers(t *testing.T) {
 	s, kill := w.start()
 	defer kill()
 	w.files.during = func() {
-		if err := os.WriteFile(w.config.Interrupts, []byte("      CPU0 CPU1 CPU2\nCAL: 7 9 11 Function call interrupts\n"),
-			0o600); err != nil {
+		if err := os.WriteFile(w.config.Interrupts, []byte("      CPU0 CPU1 CPU2\nCAL: 7 9 11 Function call interrupts\n"), 0o600); err != nil {
 			t.Error(err)
 		}
 	}
@@ -371,44 +363,12 @@ func TestAgreeOnOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	agree("a d", 5) // changed, and what is lost
-	lost := seen.FilterField(zap.String("such as", "c [m]")).FilterField(zap.String("ops",
-		"function")).FilterField(zap.Int("functions", 1))
-	if lost.Len() != 1 {
+	lost := seen.FilterField(zap.String("such as", "c [m]")).FilterField(zap.String("ops", "function"))
+	if lost.FilterField(zap.Int("functions", 1)).Len() != 1 {
 		t.Errorf("%d warnings tell of c", lost.Len())
 	}
 	agree("a d", 5)
 	w.kernel["available_filter_functions"] = functions
 	agree("a c [m] d", 5)
 	agree("a c [m] d", 5)
-}
-
-// TestRoles: CPUs are what sysfs says, and a list that is none is refused.
-func TestRoles(t *testing.T) {
-	w := newWorld(t)
-	m, err := Machine(w.config)(nil, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if err := os.WriteFile(w.config.Interrupts,
-		[]byte("      CPU0 CPU2\nCAL: 15 9 Function call interrupts\nLOC: 9 9 Local timer interrupts\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	var got bytes.Buffer
-	for _, c := range m.CPUs() {
-		fmt.Fprintln(&got, c.ID, c.Role, c.Online, c.Taken)
-	}
-	if want := "0 busy true map[CAL:10]\n1 busy false map[]\n2 isolated true map[CAL:2]\n"; got.String() != want {
-		t.Errorf("%s, want\n%s", &got, want)
-	}
-	for _, text := range []string{"a", "3-1", "-1", "1-", "0-99999999", "1,,2", ""} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "possible"), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := roles(dir); err == nil {
-			t.Errorf("%q: %v, want an error", text, got)
-		}
-	}
 }
