@@ -133,8 +133,7 @@ func (m *simulated) Agree(context.Context) error { return nil }
 
 func (m *simulated) Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error) {
 	err := m.Live.Apply(ctx, changes)
-	var failed *poke.Error
-	if errors.As(err, &failed) && failed.State == poke.Stuck {
+	if failed, ok := errors.AsType[*poke.Error](err); ok && failed.State == poke.Stuck {
 		return nil, fmt.Errorf("%w: %w", ErrStuck, err)
 	}
 	return nil, err

@@ -207,8 +207,7 @@ func (l *Live) Apply(ctx context.Context, changes []coordinator.Change) error {
 		return err
 	}
 	err = l.patcher.Run(ctx, u)
-	var failed *poke.Error
-	if errors.As(err, &failed) && failed.State == poke.AllOld {
+	if failed, ok := errors.AsType[*poke.Error](err); ok && failed.State == poke.AllOld {
 		for i := range patches {
 			patches[i].New, patches[i].NewOps = patches[i].Old, patches[i].OldOps
 		}

@@ -28,10 +28,6 @@ type explainFlags struct {
 	exact, perCPU bool
 }
 
-func (e *explainFlags) register(cmd *cobra.Command) {
-	declare(cmd, "interrupts", e)
-}
-
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, PerBatch: int64(poke.RoundsPerBatch()), Exact: e.exact}
 	if cmd.Flags().Changed("row") && (len(e.rows) == 0 || slices.Contains(e.rows, "")) {
@@ -52,7 +48,7 @@ func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 
 func interruptsDiff(c *common) *cobra.Command {
 	var e explainFlags
-	var background string
+	var w struct{ background string }
 	cmd := &cobra.Command{
 		Use: "diff BEFORE AFTER",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,20 +62,19 @@ func interruptsDiff(c *common) *cobra.Command {
 			}
 			c.note(slices.Compact(args)...)
 			if cmd.Flags().Changed("background") {
-				idle, err := interrupts.Read(background)
+				idle, err := interrupts.Read(w.background)
 				if err != nil {
 					return fmt.Errorf("--background: %w", err)
 				}
-				c.note(background)
+				c.note(w.background)
 				o.Background = &idle
 			}
 			return c.report(pairs, o, e.perCPU)
 		},
 	}
 	c.prints(cmd, "", report.Columns())
-	e.register(cmd)
-	cmd.Flags().StringVar(&background, "background", "",
-		"a `file`: a reading as long before BEFORE as AFTER is after it, with nothing switched in between")
+	declare(cmd, "interrupts", &e)
+	declare(cmd, "interrupts diff", &w)
 	return cmd
 }
 
@@ -114,7 +109,7 @@ func interruptsSample(c *common) *cobra.Command {
 		},
 	}
 	c.prints(cmd, "", report.Columns())
-	e.register(cmd)
+	declare(cmd, "interrupts", &e)
 	return cmd
 }
 
