@@ -39,12 +39,6 @@ func OneOf(names []string) Kind[string] {
 	}, strings.Clone)
 }
 
-// NamedList is the field of a list of names, all of them by default.
-func NamedList[T any](to *[]T, name, doc string, names []string, parse func(string) (T, error),
-	format func(T) string) *Field {
-	return List(to, name, strings.Join(names, ","), doc, Named(names, parse, format))
-}
-
 // Text is a field of any text that is not empty.
 func Text(to *string, name, preset, doc string) *Field {
 	return One(to, name, preset, doc, texts(nil))
