@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/textpoke/textpoke/kernels/tracefs"
+	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service"
 )
 
@@ -146,7 +147,8 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := os.WriteFile(w.config.Interrupts, []byte("      CPU0 CPU2\nCAL: 15 9 Function call interrupts\nLOC: 9 9 Local timer interrupts\n"),
+	if err := os.WriteFile(w.config.Interrupts,
+		[]byte("      CPU0 CPU2\nCAL: 15 9 Function call interrupts\nLOC: 9 9 Local timer interrupts\n"),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -165,5 +167,41 @@ func TestRoles(t *testing.T) {
 		if got, err := roles(dir); err == nil {
 			t.Errorf("%q: %v, want an error", text, got)
 		}
+	}
+}
+
+// TestApplySays: an update before the end of the start tells what the kernel has lost; two reasons not to begin are
+// both told.
+func TestApplySays(t *testing.T) {
+	w := newWorld(t)
+	core, seen := observer.New(zap.WarnLevel)
+	m, err := Machine(w.config)(nil, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	w.kernel["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___1\nd\n"
+	for range 2 {
+		if _, err := m.Apply(t.Context(), []coordinator.Change{{Record: 0, Enable: true}, {Record: 2,
+			Enable: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, e := range seen.All() {
+		told = append(told, fmt.Sprint(e.Message, " ", e.ContextMap()))
+	}
+	want := []string{"wanted, and not in the kernel any more map[functions:1 ops:function such as:c [m]]"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+	if err := errors.Join(os.Remove(w.config.Interrupts), os.WriteFile(w.config.Enabled, []byte("0\n"),
+		0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Apply(t.Context(), nil)
+	if want := "open " + w.config.Interrupts + ": no such file or directory\nthe kernel patches no function: sysctl " +
+		"kernel.ftrace_enabled is 0, want 1"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
