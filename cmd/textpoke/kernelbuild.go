@@ -31,7 +31,8 @@ func kernelBuild(c *common) *cobra.Command {
 	}
 	c.prints(cmd, "", build.FileColumns.Table("files"))
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
-	declare(cmd, "kernel build", &b, strings.Join(build.Fragments(), ", "), names[0], strings.Join(names, "|"), runtime.NumCPU())
+	declare(cmd, "kernel build", &b, strings.Join(build.Fragments(), ", "), names[0], strings.Join(names, "|"),
+		runtime.NumCPU())
 	offerFiles(cmd, "config", build.Fragments())
 	return cmd
 }

@@ -20,7 +20,8 @@ import (
 )
 
 // proveAxes are those of check that a proof is not for any value of by itself.
-var proveAxes = check.Axes.Only("arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate", "fetch", "preempt")
+var proveAxes = check.Axes.Only("arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate",
+	"fetch", "preempt")
 
 // proveFlags is the flags of prove.
 type proveFlags struct {

@@ -62,8 +62,8 @@ func TestKinds(t *testing.T) {
 		{choice.Rate(&rate, "rate", ""), "0.5", "1e10", "want a number from 0 to 1e9"},
 		{choice.Time(&d, "d", 0, "", time.Second), "1m0s", "1ms", "want a time of at least 1s"},
 		{choice.Time(&d, "d", 0, "", 0), "1m0s", "5", "want a time such as 500ms, 10s or 1h30m"},
-		{choice.List(&names, "names", "here,there", "", choice.Named([]string{"here", "there"}, whereabouts, strings.Clone)), "there", "ther",
-			"not one of here, there; did you mean there?"},
+		{choice.List(&names, "names", "here,there", "", choice.Named([]string{"here", "there"}, whereabouts,
+			strings.Clone)), "there", "ther", "not one of here, there; did you mean there?"},
 	} {
 		if err := tt.field.Set(tt.good); err != nil || tt.field.String() != tt.good {
 			t.Errorf("%s: %q, %v", tt.field.Name, tt.field, err)

@@ -28,13 +28,14 @@ type Declared struct {
 var line = regexp.MustCompile(`^([a-z][a-z0-9-]*)( repeated)?( required)?(?: for (\w+))?(?: = (\S+))?(?: of (\S+))?` +
 	`(?: (from|above) (\d\S*)(?: to (\d\S*))?)?(?: : (.*))?$`)
 
-// ParseDeclared reads "NAME repeated required for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all but the name
-// may be missing; with above in place of from, LOW is none of the values. Without a FIELD it is the one that is called
-// as the choice is, but for dashes.
+// ParseDeclared reads "NAME repeated required for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : DOC", of which all
+// but the name may be missing; with above in place of from, LOW is none of the values. Without a FIELD it is the one that
+// is called as the choice is, but for dashes.
 func ParseDeclared(text string) (Declared, error) {
 	m := line.FindStringSubmatch(text)
 	if m == nil {
-		return Declared{}, fmt.Errorf("flag %q: want NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : WHAT IT MEANS", text)
+		return Declared{}, fmt.Errorf("flag %q: want NAME for FIELD = DEFAULT of VALUE|VALUE from LOW to HIGH : WHAT IT MEANS",
+			text)
 	}
 	d := Declared{Name: m[1], Repeated: m[2] != "", Required: m[3] != "", Field: m[4], Default: m[5], Above: m[7] == "above",
 		Low: m[8], High: m[9], Doc: m[10]}

@@ -25,7 +25,8 @@ func (c condition) symbols() []string {
 	return nil
 }
 
-// test is how a condition is asked, whose argument is a function, a mutex, or the number of a CPU or an argument, as takes says.
+// test is how a condition is asked, whose argument is a function, a mutex, or the number of a CPU or an argument, as
+// takes says.
 type test struct {
 	takes string // "cpu", "number", "function", "mutex", or ""
 	holds func(m *machine, cpu int, c condition) (bool, error)

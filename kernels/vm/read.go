@@ -20,7 +20,8 @@ func ReadCounts(file string, r io.Reader) (*Measurement, error) {
 	m := &Measurement{Arch: counts[0].Arch, Told: Told{Release: counts[0].Release}}
 	for _, c := range counts {
 		if c.Arch != m.Arch || c.Release != m.Release {
-			return nil, sheet.Wrong(file, c.Line, "release", c.Release, fmt.Sprintf("the lines before are of %s %s", m.Arch, m.Release))
+			return nil, sheet.Wrong(file, c.Line, "release", c.Release,
+				fmt.Sprintf("the lines before are of %s %s", m.Arch, m.Release))
 		}
 		m.add(c)
 	}
