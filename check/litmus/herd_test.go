@@ -167,10 +167,13 @@ func (t *Test) herdOutcomes(tb rapid.TB, class string) (all map[string]bool, ok 
 		tb.Fatal(err)
 	}
 	var out, wrong bytes.Buffer
-	cmd := exec.Command(*herd, "-variant", "self", "-timeout", "20", path)
+	cmd := exec.Command(*herd, "-variant", "self", "-timeout", "60", path)
 	cmd.Stdout, cmd.Stderr = &out, &wrong
 	if err := cmd.Run(); err != nil {
 		tb.Fatalf("%s: %v: %s", *herd, err, wrong.String())
+	}
+	if out.Len() == 0 {
+		tb.Skip("herd7 has no answer in time")
 	}
 	_, states, found := strings.Cut(out.String(), "\nStates ")
 	if !found || strings.Contains(wrong.String(), "Warning") {
