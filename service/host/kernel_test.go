@@ -83,8 +83,8 @@ func TestForecast(t *testing.T) {
 			t.Errorf("%d: %+v, %v; want %d rounds", i, r, err, row.Rounds)
 		}
 	}
-	if _, err := h.Cost(t.Context(), []int{graph}, nil); !errors.Is(err, errGraph) || !errors.Is(err,
-		service.ErrNoForecast) {
+	if _, err := h.Cost(t.Context(), []int{graph}, nil); !errors.Is(err, errGraph) ||
+		err.Error() != service.ErrNoForecast.Error()+": "+errGraph.Error() {
 		t.Errorf("of function_graph: %v", err)
 	}
 	r, err := h.Apply(t.Context(), []coordinator.Change{{Record: graph, Enable: true}})

@@ -205,3 +205,29 @@ func TestApplySays(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// halves is a trace whose lines come in pieces.
+type halves struct{ pieces []string }
+
+func (h *halves) Read(p []byte) (int, error) {
+	if len(h.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, h.pieces[0])
+	h.pieces = h.pieces[1:]
+	return n, nil
+}
+
+func (h *halves) Close() error { return nil }
+
+// TestPieces: a line that comes in pieces is one, with what stands before and behind it.
+func TestPieces(t *testing.T) {
+	var got []string
+	p := &pipe{log: zap.NewNop(), followers: map[*follower]bool{}, parser: func() parser {
+		return func(text string) tracefs.Line { got = append(got, text); return tracefs.Line{} }
+	}}
+	p.read(&halves{[]string{"on", "e\ntw", "o", "\nthree\n", "four\nfi", "ve\n"}}, make(chan struct{}), make(chan struct{}))
+	if diff := cmp.Diff([]string{"one", "two", "three", "four", "five"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
