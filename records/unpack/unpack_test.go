@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/therootcompany/xz"
 )
 
@@ -278,3 +279,58 @@ func TestOpen(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestInto: zstd with its size behind it is unpacked into a buffer of that size, and read as any other where the size
+// is not said or is above the limit. A wrong size is data that cannot be read.
+func TestInto(t *testing.T) {
+	text := texts()["words"][:5000]
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := w.EncodeAll(text, nil)
+	said := func(n int) []byte { return binary.LittleEndian.AppendUint32(bytes.Clone(packed), uint32(n)) }
+	n := len(text)
+	for _, c := range []struct {
+		b     []byte
+		limit int
+		want  string // each call: the buffer's size, the bytes that come out, the error
+	}{
+		{said(n), n, "5000 5000 <nil>"},
+		{said(n), n + 1, "5000 5000 <nil>"},
+		{said(n), 1 << 20, "5000 5000 <nil>"},
+		{said(n), n - 1, ""}, {packed, n, ""},
+	} {
+		p, calls := *Of(packed), ""
+		p.into = func(b, buffer []byte) ([]byte, error) {
+			out, err := zstdInto(b, buffer)
+			if calls += fmt.Sprint(cap(buffer), len(out), err); !bytes.Equal(b, c.b) || &out[0] != &buffer[:1][0] {
+				t.Errorf("%d behind it: other bytes, or another buffer", n)
+			}
+			return out, err
+		}
+		got, err := p.Bytes(c.b, c.limit)
+		if calls != c.want {
+			t.Errorf("limit %d: %q, want %q", c.limit, calls, c.want)
+		}
+		if c.limit < n {
+			if want := ": zstd data: unpacks to more than 0 MiB"; err == nil || err.Error() != want {
+				t.Errorf("limit %d: %v, want %s", c.limit, err, want)
+			}
+		} else if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("limit %d: %d bytes, %v", c.limit, len(got), err)
+		}
+	}
+	for _, size := range []int{n - 1, n + 1} { // of no stream that was read: something else follows this one
+		want := ": zstd data: invalid input: magic number mismatch"
+		if got, err := Of(packed).Bytes(said(size), 1<<20); err == nil || err.Error() != want {
+			t.Errorf("%d said: %d bytes, %v, want %s", size, len(got), err, want)
+		}
+	}
+	if out, err := zstdInto(packed[:len(packed)-1], make([]byte, 0, n)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("cut short: %d bytes, %v", len(out), err)
+	}
+	if out, err := zstdInto(packed, make([]byte, 0, n-1)); !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		t.Errorf("no room: %d bytes, %v", len(out), err)
+	}
+}
