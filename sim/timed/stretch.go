@@ -39,7 +39,7 @@ func (m *Machine) met() {
 		c.recentWeight() > 0 {
 		return
 	}
-	longest := m.sort()
+	longest := m.sortBatch()
 	end := m.still() - longest // every trap that begins before is over while the batch is as it is
 	if float64(end-m.now)*c.rate*(c.batch.total()-st.others.total()) < 2 {
 		return
@@ -57,8 +57,8 @@ func (m *Machine) met() {
 	m.drawCall(float64(m.now), m.drawn())
 }
 
-// sort says of each site of the batch how its calls are drawn in a stretch, and how long the longest trap is.
-func (m *Machine) sort() (longest Nanos) {
+// sortBatch says of each site of the batch how its calls are drawn in a stretch, and how long the longest trap is.
+func (m *Machine) sortBatch() (longest Nanos) {
 	st, c := &m.stretch, m.calls
 	st.known.clear()
 	st.others.clear()
