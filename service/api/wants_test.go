@@ -160,7 +160,11 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	w.token = fullToken
-	is[Problem](w.do("GET", "/debug/pprof/nothing", nil), 404)
+	p, want := is[Problem](w.do("GET", "/debug/pprof/nothing", nil), 404),
+		`name: "nothing": want profile, trace, heap, goroutine or another of runtime/pprof`
+	if p.Error() != want {
+		t.Errorf("%s, want %s", p.Error(), want)
+	}
 	is[Problem](w.do("GET", "/debug/pprof/profile?seconds=100", nil), 400)
 }
 
