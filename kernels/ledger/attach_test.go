@@ -3,6 +3,8 @@
 package ledger
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -322,5 +324,41 @@ func TestSpread(t *testing.T) {
 	}
 	if d := m.Spread(c, false, 1); d.Low != d.High || d.Hangs != nil {
 		t.Errorf("without images: %+v", d)
+	}
+}
+
+// TestWaterfall: each part is its count times its cost; a machine of one CPU sends nothing, so that a round takes what
+// its preparation does.
+func TestWaterfall(t *testing.T) {
+	c := &calibration.Calibration{CPUs: 1, Costs: calibration.Costs{RoundSetup: 1000, Store: 7, Verify: 11, Publish: 13,
+		GracePeriod: 17}}
+	m := NewMachine(c, Extra{Walk: 19, Entry: 23, Allocate: 29, Image: 31})
+	tally := &Tally{Functions: 2, SiteStores: 3, Rounds: [NumKinds]int{ForRecords: 5, ForEntries: 70, ForOrder: 110,
+		ForImages: 13000, ForSkips: 17000, ForOwn: 190, ForWakeups: 2300, ForOthers: 2900},
+		Work: Work{Images: 37, Patches: 1, Walked: 41, Copied: 43, Allocations: 47, ListChanges: 1, Waits: 53}}
+	want := []Part{{"stores to sites", 3, 3*7 + 2*(11+13)}, {"rounds for sites", 5, 5 * 1000},
+		{"entry calls", 370, 370*1000 + 70*7}, {"trampolines made", 37, 37 * 31},
+		{"trampoline rounds", 30000, 30000*1000 + 17000*7}, {"records walked", 41, 41 * 19}, {"hash entries", 43, 43 * 23},
+		{"allocations", 47, 47 * 29}, {"grace periods", 53, 53 * 17}, {"other rounds", 5200, 5200 * 1000}}
+	if got := m.Waterfall(tally, true); !slices.Equal(got, want) {
+		t.Errorf("attach:\n%v\nwant\n%v", got, want)
+	}
+	want[3] = Part{Name: "trampolines made"}
+	got := m.Waterfall(tally, false)
+	if !slices.Equal(got, want) {
+		t.Errorf("detach:\n%v\nwant\n%v", got, want)
+	}
+	sum := 0.0
+	for _, p := range want {
+		sum += p.NS
+	}
+	if Whole(got) != sum {
+		t.Errorf("%g ns, want %g", Whole(got), sum)
+	}
+	for i, e := range (Extra{Walk: 0.25, Entry: 101, Allocate: 30, Image: 5e3}).entries() {
+		want := []string{"walk 0.25 0.25..20", "entry 101 3..101", "allocate 30 10..300", "image 5000 5000..200000"}[i]
+		if got := fmt.Sprintf("%s %g %g..%g", e.Quantity.Name, e.Value, e.Low, e.High); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -274,7 +274,7 @@ func TestLoad(t *testing.T) {
 	}
 	r = mustReplay(t, "riscv64-7.2")
 	r.load(m)
-	if lines, _ := r.Take(); len(lines) == 0 || lines[0].Rounds() != 300 {
+	if lines, _ := r.Take(); len(lines) == 0 || lines[0].Pokes != 300 || lines[0].RoundsPerPoke != 1 {
 		t.Errorf("riscv64-7.2: %v, want a fence a record", lines)
 	}
 	r = mustReplay(t, "riscv64-6.12") // which stops the machine for an update, and cuts none into batches

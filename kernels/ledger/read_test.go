@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,56 @@ func TestWrongFacts(t *testing.T) {
 	} {
 		if _, err := ReadFacts("f.csv", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// everyFact is a line of each kind, in the order in which they are written.
+const everyFact = factsHeader + `
+arch,x86_64,0,,
+release,7.2,0,,
+image,abcd,0,sha256,
+records,all,2,,
+mechanism,batch-rounds,3,,the code
+mechanism,batch-slots,256,,its table
+unknown,direct-cuts,0,,"a, b"
+unnamed,keys,0,,the image names no data
+recorder,sched_switch,0,,
+recorder,sched_wakeup,0,,
+tracepoint,sched_switch,4,first second,
+tracepoint,sched_wakeup,0,,
+call,tp_func_sched_switch,2,trampoline,
+call,tp_func_sched_wakeup,1,,
+key,first,1,,
+key,second,9,,
+event,sched/sched_switch,0,sched_switch,
+event,ftrace/print,0,,
+record,vfs_open,0,0xffffffff81000010,
+record,vfs_read,0,0xffffffff81000020,
+`
+
+// TestFactsAsText: facts are written as they were read, word by word.
+func TestFactsAsText(t *testing.T) {
+	k, err := ReadFacts("f.csv", strings.NewReader(everyFact))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := WriteFacts(&b, k); err != nil || b.String() != everyFact {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	for change, want := range map[string]string{
+		"records,all,2>records,all,3":       "f.csv: 2 records are named: want 3, as many as the file says there are",
+		"0xffffffff81000010>0xg":            `f.csv:20: detail "0xg": want a number such as 0xffffffff81000010`,
+		"arch,x86_64,0,,\n>":                "f.csv:1: the file names no arch, or no release",
+		"release,7.2,0,,\n>":                "f.csv:1: the file names no arch, or no release",
+		"sched/sched_switch,0>sched,0":      `f.csv:18: name "sched": want GROUP/NAME`,
+		"records,all,2>records,all,4194305": `f.csv:5: count "4194305": want 4194304 records at the most`,
+		"arch,x86_64>arch,x86":              `f.csv: arch "x86": not one of x86_64, arm64, riscv64; did you mean x86_64?`,
+	} {
+		old, now, _ := strings.Cut(change, ">")
+		if _, err := ReadFacts("f.csv", strings.NewReader(strings.Replace(everyFact, old, now, 1))); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v\nwant %s", change, err, want)
 		}
 	}
 }
