@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 )
@@ -98,5 +99,44 @@ func TestStretchCold(t *testing.T) {
 	r.endStretch()
 	if all := r.calls.batch.total(); r.stretch.open || math.Abs(r.calls.hot-all) > 1e-9 || r.drawn() != all {
 		t.Errorf("open %t; %g hot, %g drawn, want %g", r.stretch.open, r.calls.hot, r.drawn(), all)
+	}
+}
+
+// TestStretchBegins: each number of calls that doubles, one looks for a stretch, and one begins while the patcher waits
+// for answers, nobody listens, no task parks, and nothing else can be met.
+func TestStretchBegins(t *testing.T) {
+	for name, change := range map[string]func(*rig){
+		"":               func(*rig) {},
+		"for nothing":    func(r *rig) { r.patch.awaits, r.patch.next = forNothing, 1e6 },
+		"for handlers":   func(r *rig) { r.patch.awaits = forHandlers },
+		"every call":     func(r *rig) { r.cfg.Calls = Every },
+		"a listener":     func(r *rig) { r.listener = new(cpus.Listener) },
+		"parked tasks":   func(r *rig) { r.calls.parks = 0.5 },
+		"it is open":     func(r *rig) { r.stretch.open = true },
+		"a recent store": func(r *rig) { r.calls.recent = append(r.calls.recent, recentStore{upTo: 0.25}) },
+		"a short round":  func(r *rig) { r.patch.reached = 10 },
+	} {
+		r := newRig(t, slowCases()[0])
+		r.calls.publish(0, []int32{0, 1, 2, 3})
+		r.patch = patcher{
+			Patcher: poke.Patcher{Plan: []poke.Step{{Op: poke.Sync}}}, running: true, awaits: forAnswers, reached: 1e6,
+		}
+		r.stretch.watch(3)
+		change(r)
+		for range 23 {
+			r.met()
+		}
+		if r.stretch.begun != 0 || r.stretch.look != 24 {
+			t.Errorf("%s: after 23 calls %d have begun, and one looks after %d, want 24", name, r.stretch.begun, r.stretch.look)
+		}
+		r.met()
+		want := 0
+		if name == "" {
+			want = 1
+		}
+		if r.stretch.begun != want || r.stretch.met != 24 || r.stretch.look != 48 {
+			t.Errorf("%s: after 24 calls %d have begun, want %d; one looks after %d, want 48", name, r.stretch.begun, want,
+				r.stretch.look)
+		}
 	}
 }
