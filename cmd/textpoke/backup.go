@@ -16,28 +16,20 @@ import (
 
 func backupCommand(c *common) *cobra.Command {
 	var w struct{ data string }
-	cmd := &cobra.Command{
-		Use: "backup FILE",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := journal.Backup(cmd.Context(), w.data, args[0])
-			return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
-		},
-	}
-	declare(cmd, "backup", &w)
-	return cmd
+	cmd := newCommand("backup FILE", func(cmd *cobra.Command, args []string) error {
+		err := journal.Backup(cmd.Context(), w.data, args[0])
+		return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
+	})
+	return declare(cmd, "backup", &w)
 }
 
 func restoreCommand(c *common) *cobra.Command {
 	var w struct{ data string }
-	cmd := &cobra.Command{
-		Use: "restore FILE",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := journal.Restore(cmd.Context(), args[0], w.data)
-			return c.copied(args[0], err, "made "+w.data+": textpoke serve --data "+quote(w.data)+" goes on from there")
-		},
-	}
-	declare(cmd, "backup", &w)
-	return cmd
+	cmd := newCommand("restore FILE", func(cmd *cobra.Command, args []string) error {
+		err := journal.Restore(cmd.Context(), args[0], w.data)
+		return c.copied(args[0], err, "made "+w.data+": textpoke serve --data "+quote(w.data)+" goes on from there")
+	})
+	return declare(cmd, "backup", &w)
 }
 
 // copied says what was made, or which copy an error is about.

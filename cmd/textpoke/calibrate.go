@@ -24,25 +24,22 @@ func calibrateCommand(c *common) *cobra.Command {
 		name, base string
 		budget     time.Duration
 	}
-	cmd := &cobra.Command{
-		Use: "calibrate",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.budget > longestCalibration {
-				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", f.budget, longestCalibration)
-			}
-			if err := calibration.CheckName(f.name); err != nil {
-				return fmt.Errorf("--name: %w", err)
-			}
-			if slices.Contains(calibration.Names(), f.name) {
-				return fmt.Errorf("--name %s: is that of a built-in calibration", f.name)
-			}
-			from, err := c.baseCalibration(f.base)
-			if err != nil {
-				return err
-			}
-			return c.calibrate(cmd, microbench.Config{Name: f.name, Arch: hostArch(), Base: from, Time: f.budget})
-		},
-	}
+	cmd := newCommand("calibrate", func(cmd *cobra.Command, _ []string) error {
+		if f.budget > longestCalibration {
+			return fmt.Errorf("--time %v: want a time such as 2s, %v at most", f.budget, longestCalibration)
+		}
+		if err := calibration.CheckName(f.name); err != nil {
+			return fmt.Errorf("--name: %w", err)
+		}
+		if slices.Contains(calibration.Names(), f.name) {
+			return fmt.Errorf("--name %s: is that of a built-in calibration", f.name)
+		}
+		from, err := c.baseCalibration(f.base)
+		if err != nil {
+			return err
+		}
+		return c.calibrate(cmd, microbench.Config{Name: f.name, Arch: hostArch(), Base: from, Time: f.budget})
+	})
 	c.prints(cmd, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
 	declare(cmd, "calibrate", &f)
 	offer(cmd, "base", calibration.Names())
@@ -179,33 +176,27 @@ func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.E
 }
 
 func calibrateShow(c *common) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "show NAME",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cal, err := c.openCalibration(args[0])
-			if err != nil {
-				return err
-			}
-			f, err := c.openFiles()
-			if err != nil {
-				return err
-			}
-			return c.printCalibration(cmd, cal, f, true)
-		},
-	}, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
+	return c.prints(newCommand("show NAME", func(cmd *cobra.Command, args []string) error {
+		cal, err := c.openCalibration(args[0])
+		if err != nil {
+			return err
+		}
+		f, err := c.openFiles()
+		if err != nil {
+			return err
+		}
+		return c.printCalibration(cmd, cal, f, true)
+	}), "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
 }
 
 func calibrateList(c *common) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows []ranged
-			for _, cal := range calibration.Builtins() {
-				rows = append(rows, ranged{cal, cal.RoundSpread(listSeed, cal.CPUs-1)})
-			}
-			return printRows(cmd.Context(), c, calibrationColumns, "calibrations", rows)
-		},
-	}, "", calibrationColumns.Table("calibrations"))
+	return c.prints(newCommand("list", func(cmd *cobra.Command, _ []string) error {
+		var rows []ranged
+		for _, cal := range calibration.Builtins() {
+			rows = append(rows, ranged{cal, cal.RoundSpread(listSeed, cal.CPUs-1)})
+		}
+		return printRows(cmd.Context(), c, calibrationColumns, "calibrations", rows)
+	}), "", calibrationColumns.Table("calibrations"))
 }
 
 // ranged is a calibration in the list, with the range of a round to all CPUs but one.

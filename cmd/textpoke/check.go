@@ -44,10 +44,7 @@ type checkFlags struct {
 
 func checkCommand(c *common) *cobra.Command {
 	k := &checkFlags{}
-	cmd := &cobra.Command{
-		Use:  "check",
-		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
-	}
+	cmd := newCommand("check", func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) })
 	c.prints(cmd, "", check.Columns.Table("check"))
 	c.prints(cmd, "with --list", check.ListColumns.Table("list"))
 	c.prints(cmd, "with --litmus", check.LitmusColumns.Table("litmus"))

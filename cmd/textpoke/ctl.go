@@ -25,9 +25,7 @@ import (
 
 func ctlCommand(c *common) *cobra.Command {
 	f := &ctlFlags{common: c}
-	cmd := &cobra.Command{
-		Use: "ctl",
-	}
+	cmd := &cobra.Command{Use: "ctl"}
 	f.server = defaultServer()
 	flags.Bind(cmd.PersistentFlags(), fields("ctl", f)...)
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
@@ -87,34 +85,31 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		etag         string
 	}
 	w.Enable = &enable
-	cmd := &cobra.Command{
-		Use: directionName(enable),
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			if w.within > 0 {
-				w.Deadline = new(time.Now().Add(w.within))
-			}
-			if w.want%time.Second != 0 {
-				return fmt.Errorf("--lease %v: want whole seconds, such as 30s", w.want)
-			}
-			w.Wait, w.Lease = !w.noWait, int64(w.want/time.Second)
-			allUnlessNamed(&w.Request)
-			var u api.Update
-			var err error
-			if s.match = w.etag; w.only {
-				path := "/v1/clients/" + url.PathEscape(w.Client) + "/ops/" + url.PathEscape(w.Ops)
-				err = s.ask(ctx, http.MethodPut, path, w.Wish, &u)
-			} else {
-				err = s.ask(ctx, http.MethodPost, "/v1/updates", w.Request, &u)
-			}
-			if err != nil {
-				return err
-			}
-			if w.noWait {
-				return f.report(ctx, &u)
-			}
-			return f.ended(ctx, s, &u)
-		}),
-	}
+	cmd := f.newCommand(directionName(enable), func(ctx context.Context, s *server, _ []string) error {
+		if w.within > 0 {
+			w.Deadline = new(time.Now().Add(w.within))
+		}
+		if w.want%time.Second != 0 {
+			return fmt.Errorf("--lease %v: want whole seconds, such as 30s", w.want)
+		}
+		w.Wait, w.Lease = !w.noWait, int64(w.want/time.Second)
+		allUnlessNamed(&w.Request)
+		var u api.Update
+		var err error
+		if s.match = w.etag; w.only {
+			path := "/v1/clients/" + url.PathEscape(w.Client) + "/ops/" + url.PathEscape(w.Ops)
+			err = s.ask(ctx, http.MethodPut, path, w.Wish, &u)
+		} else {
+			err = s.ask(ctx, http.MethodPost, "/v1/updates", w.Request, &u)
+		}
+		if err != nil {
+			return err
+		}
+		if w.noWait {
+			return f.report(ctx, &u)
+		}
+		return f.ended(ctx, s, &u)
+	})
 	f.prints(cmd, "", updateColumns.Table("updates"))
 	registerRequest(cmd, &w.Request)
 	declare(cmd, "ctl switch", &w)
@@ -161,23 +156,19 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 		limit         int
 		newest        bool
 	}
-	cmd := &cobra.Command{
-		Use: "status [ID]",
-		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
-			if len(args) == 1 {
-				return f.one(ctx, s, http.MethodGet, args[0])
-			}
-			updates, err := s.updates(ctx, url.Values{"client": {w.client}, "state": {w.state},
-				"newest": {strconv.FormatBool(w.newest)}}, w.limit)
-			if err != nil {
-				return err
-			}
-			return f.print(ctx, updates...)
-		}),
-	}
+	cmd := f.newCommand("status [ID]", func(ctx context.Context, s *server, args []string) error {
+		if len(args) == 1 {
+			return f.one(ctx, s, http.MethodGet, args[0])
+		}
+		updates, err := s.updates(ctx, url.Values{"client": {w.client}, "state": {w.state},
+			"newest": {strconv.FormatBool(w.newest)}}, w.limit)
+		if err != nil {
+			return err
+		}
+		return f.print(ctx, updates...)
+	})
 	f.prints(cmd, "", updateColumns.Table("updates"))
-	declare(cmd, "ctl status", &w)
-	return cmd
+	return declare(cmd, "ctl status", &w)
 }
 
 // pageSize is how many updates are asked for at a time.
@@ -223,40 +214,34 @@ func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error 
 }
 
 func ctlCancel(f *ctlFlags) *cobra.Command {
-	return f.prints(&cobra.Command{
-		Use: "cancel ID",
-		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
-			return f.one(ctx, s, http.MethodDelete, args[0])
-		}),
-	}, "", updateColumns.Table("updates"))
+	return f.prints(f.newCommand("cancel ID", func(ctx context.Context, s *server, args []string) error {
+		return f.one(ctx, s, http.MethodDelete, args[0])
+	}), "", updateColumns.Table("updates"))
 }
 
 func ctlInterrupts(f *ctlFlags) *cobra.Command {
-	return &cobra.Command{
-		Use: "interrupts",
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			resp, err := s.send(ctx, http.MethodGet, "/v1/interrupts", nil)
-			if err != nil {
+	return f.newCommand("interrupts", func(ctx context.Context, s *server, _ []string) error {
+		resp, err := s.send(ctx, http.MethodGet, "/v1/interrupts", nil)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if f.width() == 0 {
+			_, err = io.Copy(f.streams.out, resp.Body)
+			return err
+		}
+		counters, err := interrupts.Parse("the server's counters", resp.Body)
+		if err != nil {
+			return err
+		}
+		for i, part := range interrupts.Narrow(counters, f.width()) {
+			if i > 0 {
+				fmt.Fprintln(f.streams.out)
+			}
+			if err := interrupts.Write(f.streams.out, part); err != nil {
 				return err
 			}
-			defer resp.Body.Close()
-			if f.width() == 0 {
-				_, err = io.Copy(f.streams.out, resp.Body)
-				return err
-			}
-			counters, err := interrupts.Parse("the server's counters", resp.Body)
-			if err != nil {
-				return err
-			}
-			for i, part := range interrupts.Narrow(counters, f.width()) {
-				if i > 0 {
-					fmt.Fprintln(f.streams.out)
-				}
-				if err := interrupts.Write(f.streams.out, part); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
+		}
+		return nil
+	})
 }

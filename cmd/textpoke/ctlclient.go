@@ -39,17 +39,17 @@ type ctlFlags struct {
 	server, tokenFile, tlsCA string
 }
 
-// asking makes what a command asks its server for its RunE.
-func (f *ctlFlags) asking(
-	do func(ctx context.Context, s *server, args []string) error,
-) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
+// newCommand is a command that asks its server.
+func (f *ctlFlags) newCommand(
+	use string, ask func(ctx context.Context, s *server, args []string) error, marks ...string,
+) *cobra.Command {
+	return newCommand(use, func(cmd *cobra.Command, args []string) error {
 		s, err := f.open()
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), s, args)
-	}
+		return ask(cmd.Context(), s, args)
+	}, marks...)
 }
 
 // defaultServer is a kernel's, where one is served.

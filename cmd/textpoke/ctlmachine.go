@@ -39,27 +39,23 @@ func takenColumns() (cs results.Columns[api.CPU]) {
 
 func ctlCPUs(f *ctlFlags) *cobra.Command {
 	var w struct{ unplug, plug []int }
-	cmd := &cobra.Command{
-		Use: "cpus",
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			for i, cpu := range slices.Concat(w.unplug, w.plug) {
-				online := i >= len(w.unplug)
-				var now api.CPU
-				if err := s.ask(ctx, http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
-					&now); err != nil {
-					return err
-				}
-			}
-			var all api.CPUs
-			if err := s.ask(ctx, http.MethodGet, "/v1/cpus", nil, &all); err != nil {
+	cmd := f.newCommand("cpus", func(ctx context.Context, s *server, _ []string) error {
+		for i, cpu := range slices.Concat(w.unplug, w.plug) {
+			online := i >= len(w.unplug)
+			var now api.CPU
+			if err := s.ask(ctx, http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
+				&now); err != nil {
 				return err
 			}
-			return printRows(ctx, f.common, ctlCPUColumns, "cpus", all.CPUs)
-		}),
-	}
+		}
+		var all api.CPUs
+		if err := s.ask(ctx, http.MethodGet, "/v1/cpus", nil, &all); err != nil {
+			return err
+		}
+		return printRows(ctx, f.common, ctlCPUColumns, "cpus", all.CPUs)
+	})
 	f.prints(cmd, "", ctlCPUColumns.Table("cpus"))
-	declare(cmd, "ctl cpus", &w)
-	return cmd
+	return declare(cmd, "ctl cpus", &w)
 }
 
 // ctlWatch follows one update, or everything.
@@ -70,26 +66,22 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 		client string
 		renew  bool
 	}
-	cmd := &cobra.Command{
-		Use: "watch [ID]", Annotations: map[string]string{live: ""},
-		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
-			if len(args) == 0 {
-				if f.format == results.FormatCSV {
-					return errors.New("--format csv: events are of several kinds: want table or json")
-				}
-				return f.events(ctx, s, url.Values{"after": {strconv.Itoa(w.after)}, "client": {w.client},
-					"renew": {strconv.FormatBool(w.renew)}}, w.kinds)
+	cmd := f.newCommand("watch [ID]", func(ctx context.Context, s *server, args []string) error {
+		if len(args) == 0 {
+			if f.format == results.FormatCSV {
+				return errors.New("--format csv: events are of several kinds: want table or json")
 			}
-			u, err := s.update(ctx, http.MethodGet, args[0])
-			if err != nil {
-				return err
-			}
-			return f.ended(ctx, s, &u)
-		}),
-	}
+			return f.events(ctx, s, url.Values{"after": {strconv.Itoa(w.after)}, "client": {w.client},
+				"renew": {strconv.FormatBool(w.renew)}}, w.kinds)
+		}
+		u, err := s.update(ctx, http.MethodGet, args[0])
+		if err != nil {
+			return err
+		}
+		return f.ended(ctx, s, &u)
+	}, live)
 	f.prints(cmd, "with ID", updateColumns.Table("updates"))
-	declare(cmd, "ctl watch", &w)
-	return cmd
+	return declare(cmd, "ctl watch", &w)
 }
 
 // events prints a stream of server-sent events as it comes.

@@ -41,34 +41,30 @@ func (t *traceFlags) register(cmd *cobra.Command, least, without string) {
 // ctlTrace prints what a client's functions and events write into the machine's trace.
 func ctlTrace(f *ctlFlags) *cobra.Command {
 	t := &traceFlags{ctlFlags: f}
-	cmd := &cobra.Command{
-		Use: "trace", Annotations: map[string]string{live: ""},
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) (err error) {
-			if f.format == results.FormatCSV {
-				return errors.New("--format csv: lines are of several kinds: want table or json")
+	cmd := f.newCommand("trace", func(ctx context.Context, s *server, _ []string) (err error) {
+		if f.format == results.FormatCSV {
+			return errors.New("--format csv: lines are of several kinds: want table or json")
+		}
+		tell := func(text []byte, l *api.TraceLine) error {
+			if f.format != results.FormatJSON {
+				text = []byte(l.Text)
 			}
-			tell := func(text []byte, l *api.TraceLine) error {
-				if f.format != results.FormatJSON {
-					text = []byte(l.Text)
-				}
-				_, err := fmt.Fprintf(f.streams.out, "%s\n", text)
-				return err
-			}
-			if t.trace == "" {
-				return t.follow(ctx, s, tell)
-			}
-			out, err := files.Create(t.trace, 0o666)
-			if err != nil {
-				return fmt.Errorf("--trace: %w", err)
-			}
-			w := newTraceTimeline(out)
-			defer func() { err = keepTrace(out, w.Close, err) }()
-			return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { return w.add(l) })
-		}),
-	}
+			_, err := fmt.Fprintf(f.streams.out, "%s\n", text)
+			return err
+		}
+		if t.trace == "" {
+			return t.follow(ctx, s, tell)
+		}
+		out, err := files.Create(t.trace, 0o666)
+		if err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+		w := newTraceTimeline(out)
+		defer func() { err = keepTrace(out, w.Close, err) }()
+		return t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error { return w.add(l) })
+	}, live)
 	t.register(cmd, " from 0", " (default: when it is interrupted)")
-	declare(cmd, "ctl trace", t)
-	return cmd
+	return declare(cmd, "ctl trace", t)
 }
 
 // traceTimeline is a track for each CPU, with what happened there, and one for each task, with its calls.
@@ -158,33 +154,30 @@ var countedColumns = results.Declare(declared, "counted", map[string]func(counte
 // ctlCount counts the lines of a trace.
 func ctlCount(f *ctlFlags) *cobra.Command {
 	t := &traceFlags{ctlFlags: f}
-	cmd := &cobra.Command{
-		Use: "count", Annotations: map[string]string{live: ""},
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			calls := map[counted]int{}
-			err := t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error {
-				switch lost := l.Lost + l.Missed; {
-				case lost > 0:
-					calls[counted{Name: "lost"}] += lost
-				case !l.End:
-					calls[counted{Kind: l.Kind, Name: l.Name}]++
-				}
-				return nil
-			})
-			if err != nil {
-				return err
+	cmd := f.newCommand("count", func(ctx context.Context, s *server, _ []string) error {
+		calls := map[counted]int{}
+		err := t.follow(ctx, s, func(_ []byte, l *api.TraceLine) error {
+			switch lost := l.Lost + l.Missed; {
+			case lost > 0:
+				calls[counted{Name: "lost"}] += lost
+			case !l.End:
+				calls[counted{Kind: l.Kind, Name: l.Name}]++
 			}
-			var rows []counted
-			for c, n := range calls {
-				c.Calls, c.length = n, t.length
-				rows = append(rows, c)
-			}
-			slices.SortFunc(rows, func(a, b counted) int {
-				return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name))
-			})
-			return printRows(ctx, f.common, countedColumns, "counts", rows)
-		}),
-	}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var rows []counted
+		for c, n := range calls {
+			c.Calls, c.length = n, t.length
+			rows = append(rows, c)
+		}
+		slices.SortFunc(rows, func(a, b counted) int {
+			return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name))
+		})
+		return printRows(ctx, f.common, countedColumns, "counts", rows)
+	}, live)
 	f.prints(cmd, "", countedColumns.Table("counts"))
 	t.register(cmd, " = 1s above 0", "")
 	return cmd

@@ -28,30 +28,26 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 		client string
 		all    bool
 	}{client: clientName()}
-	cmd := &cobra.Command{
-		Use: "wants [RECORD]",
-		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
-			if w.all {
-				wants, err := s.wants(ctx)
-				if err != nil {
-					return err
-				}
-				return printRows(ctx, f.common, wantColumns, "wants", wants)
-			}
-			var found struct{ Wants []api.Want }
-			path := "/v1/clients/" + url.PathEscape(w.client)
-			if len(args) == 1 {
-				path = "/v1/records/" + url.PathEscape(args[0]) + "/wants"
-			}
-			if err := s.ask(ctx, http.MethodGet, path, nil, &found); err != nil {
+	cmd := f.newCommand("wants [RECORD]", func(ctx context.Context, s *server, args []string) error {
+		if w.all {
+			wants, err := s.wants(ctx)
+			if err != nil {
 				return err
 			}
-			return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
-		}),
-	}
+			return printRows(ctx, f.common, wantColumns, "wants", wants)
+		}
+		var found struct{ Wants []api.Want }
+		path := "/v1/clients/" + url.PathEscape(w.client)
+		if len(args) == 1 {
+			path = "/v1/records/" + url.PathEscape(args[0]) + "/wants"
+		}
+		if err := s.ask(ctx, http.MethodGet, path, nil, &found); err != nil {
+			return err
+		}
+		return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
+	})
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	declare(cmd, "ctl wants", &w)
-	return cmd
+	return declare(cmd, "ctl wants", &w)
 }
 
 // wants reads pages of what all clients want.
@@ -72,19 +68,15 @@ func (s *server) wants(ctx context.Context) (all []api.Want, err error) {
 // ctlRenew has the leases of a client begin again.
 func ctlRenew(f *ctlFlags) *cobra.Command {
 	w := struct{ client string }{clientName()}
-	cmd := &cobra.Command{
-		Use: "renew",
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			var found api.Client
-			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(w.client)+"/renew", nil, &found); err != nil {
-				return err
-			}
-			return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
-		}),
-	}
+	cmd := f.newCommand("renew", func(ctx context.Context, s *server, _ []string) error {
+		var found api.Client
+		if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(w.client)+"/renew", nil, &found); err != nil {
+			return err
+		}
+		return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
+	})
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	declare(cmd, "ctl renew", &w)
-	return cmd
+	return declare(cmd, "ctl renew", &w)
 }
 
 // updatePlanColumns are the columns of an update's price.
@@ -96,21 +88,17 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 		api.Request
 		disable bool
 	}
-	cmd := &cobra.Command{
-		Use: "plan",
-		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			w.Enable = new(!w.disable)
-			allUnlessNamed(&w.Request)
-			var p api.Plan
-			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", w.Request, &p); err != nil {
-				return err
-			}
-			answer := fmt.Sprintf("COST: %d interrupts of each CPU, %d rounds", p.IPIsPerCPU, p.Rounds)
-			return printAnswer(ctx, f.common, answer, updatePlanColumns, "plan", []api.Plan{p})
-		}),
-	}
+	cmd := f.newCommand("plan", func(ctx context.Context, s *server, _ []string) error {
+		w.Enable = new(!w.disable)
+		allUnlessNamed(&w.Request)
+		var p api.Plan
+		if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", w.Request, &p); err != nil {
+			return err
+		}
+		answer := fmt.Sprintf("COST: %d interrupts of each CPU, %d rounds", p.IPIsPerCPU, p.Rounds)
+		return printAnswer(ctx, f.common, answer, updatePlanColumns, "plan", []api.Plan{p})
+	})
 	f.prints(cmd, "", updatePlanColumns.Table("plan"))
 	registerRequest(cmd, &w.Request)
-	declare(cmd, "ctl plan", &w)
-	return cmd
+	return declare(cmd, "ctl plan", &w)
 }

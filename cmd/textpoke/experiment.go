@@ -42,16 +42,13 @@ func experimentNames(all []*experimentFlags) []string {
 
 func experimentList(c *common) *cobra.Command {
 	list, _ := catalogue.List() // that can be filled is tested
-	return c.prints(&cobra.Command{
-		Use: "list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := catalogue.List()
-			if err != nil {
-				return err
-			}
-			return c.whole(cmd.Context(), t)
-		},
-	}, "", list)
+	return c.prints(newCommand("list", func(cmd *cobra.Command, _ []string) error {
+		t, err := catalogue.List()
+		if err != nil {
+			return err
+		}
+		return c.whole(cmd.Context(), t)
+	}), "", list)
 }
 
 // experimentFlags is one experiment with its command, and the request that the flags
@@ -67,22 +64,18 @@ type experimentFlags struct {
 // newExperiment makes the command of an experiment.
 func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	x := &experimentFlags{Experiment: e, request: e.New()}
-	x.cmd = &cobra.Command{
-		Use:     e.Name,
-		Short:   e.Short,
-		Long:    e.About,
-		Example: "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment "),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			answer, err := x.run(cmd.Context(), c, c.people() && !x.rows && c.columns == nil)
-			if answer != nil {
-				c.printFindings(x.Question, answer)
-			}
-			if err == nil && answer.No != nil {
-				err = noError{answer.No}
-			}
-			return err
-		},
-	}
+	x.cmd = newCommand(e.Name, func(cmd *cobra.Command, _ []string) error {
+		answer, err := x.run(cmd.Context(), c, c.people() && !x.rows && c.columns == nil)
+		if answer != nil {
+			c.printFindings(x.Question, answer)
+		}
+		if err == nil && answer.No != nil {
+			err = noError{answer.No}
+		}
+		return err
+	})
+	x.cmd.Short, x.cmd.Long = e.Short, e.About
+	x.cmd.Example = "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment ")
 	c.prints(x.cmd, "", e.Table())
 	flags.Bind(x.cmd.Flags(), x.request.Fields...)
 	refuseShard(x.cmd)

@@ -37,27 +37,23 @@ type tried struct {
 func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 	var only []string
 	var w struct{ figures string }
-	cmd := &cobra.Command{
-		Use: "all",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.out == "" {
-				return errors.New("--out \"\": want the directory that the experiments' files go to")
-			}
-			chosen := all
-			if len(only) > 0 {
-				chosen = nil
-			}
-			for _, name := range only {
-				chosen = append(chosen, all[slices.Index(experimentNames(all), name)])
-			}
-			return runAll(cmd.Context(), c, divided(c, chosen), w.figures)
-		},
-	}
+	cmd := newCommand("all", func(cmd *cobra.Command, _ []string) error {
+		if c.out == "" {
+			return errors.New("--out \"\": want the directory that the experiments' files go to")
+		}
+		chosen := all
+		if len(only) > 0 {
+			chosen = nil
+		}
+		for _, name := range only {
+			chosen = append(chosen, all[slices.Index(experimentNames(all), name)])
+		}
+		return runAll(cmd.Context(), c, divided(c, chosen), w.figures)
+	})
 	c.prints(cmd, "", triedColumns.Table("all"))
 	add(cmd, shardField(c))
 	add(cmd, choice.List(&only, "only", "", "experiments to run in place of all", choice.OneOf(experimentNames(all))))
-	declare(cmd, "experiment all", &w)
-	return cmd
+	return declare(cmd, "experiment all", &w)
 }
 
 // runAll runs experiments, each into a directory of its own.

@@ -78,8 +78,8 @@ func fields(name string, of any, said ...any) (out []*choice.Field) {
 }
 
 // declare adds the flags that are declared below a name, for variables of a struct. One that has a value has that as its
-// default.
-func declare(cmd *cobra.Command, name string, of any, said ...any) {
+// default. It hands the command back.
+func declare(cmd *cobra.Command, name string, of any, said ...any) *cobra.Command {
 	f := cmd.Flags()
 	for _, d := range declaredFlags(name, said...) {
 		switch to := d.Variable(of).(type) {
@@ -96,6 +96,7 @@ func declare(cmd *cobra.Command, name string, of any, said ...any) {
 			_ = cmd.MarkFlagRequired(d.Name) // it has just been added
 		}
 	}
+	return cmd
 }
 
 // together refuses choices of a command that flags.txt says do not go together.

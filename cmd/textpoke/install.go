@@ -20,10 +20,7 @@ import (
 
 func installCommand(c *common) *cobra.Command {
 	prefix := "~/.local"
-	cmd := &cobra.Command{
-		Use:  "install",
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
-	}
+	cmd := newCommand("install", func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) })
 	cmd.Flags().StringVar(&prefix, "prefix", prefix, "`directory` that everything goes below")
 	return cmd
 }

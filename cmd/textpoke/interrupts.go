@@ -49,68 +49,60 @@ func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 func interruptsDiff(c *common) *cobra.Command {
 	var e explainFlags
 	var w struct{ background string }
-	cmd := &cobra.Command{
-		Use: "diff BEFORE AFTER",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := e.options(cmd)
+	cmd := newCommand("diff BEFORE AFTER", func(cmd *cobra.Command, args []string) error {
+		o, err := e.options(cmd)
+		if err != nil {
+			return err
+		}
+		pairs, err := interrupts.Load(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		c.note(slices.Compact(args)...)
+		if cmd.Flags().Changed("background") {
+			idle, err := interrupts.Read(w.background)
 			if err != nil {
-				return err
+				return fmt.Errorf("--background: %w", err)
 			}
-			pairs, err := interrupts.Load(args[0], args[1])
-			if err != nil {
-				return err
-			}
-			c.note(slices.Compact(args)...)
-			if cmd.Flags().Changed("background") {
-				idle, err := interrupts.Read(w.background)
-				if err != nil {
-					return fmt.Errorf("--background: %w", err)
-				}
-				c.note(w.background)
-				o.Background = &idle
-			}
-			return c.report(pairs, o, e.perCPU)
-		},
-	}
+			c.note(w.background)
+			o.Background = &idle
+		}
+		return c.report(pairs, o, e.perCPU)
+	})
 	c.prints(cmd, "", report.Columns())
 	declare(cmd, "interrupts", &e)
-	declare(cmd, "interrupts diff", &w)
-	return cmd
+	return declare(cmd, "interrupts diff", &w)
 }
 
 func interruptsSample(c *common) *cobra.Command {
 	var e explainFlags
-	cmd := &cobra.Command{
-		Use: "sample -- COMMAND [ARGUMENT...]", Annotations: map[string]string{live: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := e.options(cmd)
-			if err != nil {
-				return err
-			}
-			pair, err := interrupts.Sample(interrupts.ProcFile, func() error {
-				run := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
-				// stdout is for the comparison.
-				run.Stdin, run.Stdout, run.Stderr = c.streams.in, c.streams.err, c.streams.err
-				return run.Run()
-			})
-			var failed *exec.ExitError
-			if err != nil && !errors.As(err, &failed) {
-				return fmt.Errorf("sample %s: %w", args[0], err)
-			}
-			// That the command failed is told, whether the figures add up or not.
-			err = c.report([]interrupts.Pair{pair}, o, e.perCPU)
-			if failed == nil || err != nil && !errors.Is(err, errNo) {
-				return err
-			}
-			if cmd.Context().Err() != nil {
-				return context.Cause(cmd.Context())
-			}
-			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
-		},
-	}
+	cmd := newCommand("sample -- COMMAND [ARGUMENT...]", func(cmd *cobra.Command, args []string) error {
+		o, err := e.options(cmd)
+		if err != nil {
+			return err
+		}
+		pair, err := interrupts.Sample(interrupts.ProcFile, func() error {
+			run := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+			// stdout is for the comparison.
+			run.Stdin, run.Stdout, run.Stderr = c.streams.in, c.streams.err, c.streams.err
+			return run.Run()
+		})
+		var failed *exec.ExitError
+		if err != nil && !errors.As(err, &failed) {
+			return fmt.Errorf("sample %s: %w", args[0], err)
+		}
+		// That the command failed is told, whether the figures add up or not.
+		err = c.report([]interrupts.Pair{pair}, o, e.perCPU)
+		if failed == nil || err != nil && !errors.Is(err, errNo) {
+			return err
+		}
+		if cmd.Context().Err() != nil {
+			return context.Cause(cmd.Context())
+		}
+		return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
+	}, live)
 	c.prints(cmd, "", report.Columns())
-	declare(cmd, "interrupts", &e)
-	return cmd
+	return declare(cmd, "interrupts", &e)
 }
 
 // report prints comparisons; figures that do not add up are the answer no.

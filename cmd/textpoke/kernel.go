@@ -52,33 +52,29 @@ func withImage(cmd *cobra.Command, args []string, do func(image string) error) e
 
 func kernelMeasure(c *common) *cobra.Command {
 	var m measureFlags
-	cmd := &cobra.Command{
-		Use: "measure [IMAGE [PATCHED]] [-- COMMAND...]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case listed(m.actions):
-				return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
-			case m.here:
-				return m.measureHere(cmd, c, args)
-			case cmd.ArgsLenAtDash() > 0:
-				return errors.New("a command behind -- goes with --here")
-			case len(args) > 2:
-				return fmt.Errorf("usage: %s IMAGE [PATCHED] --action A", cmd.CommandPath())
-			case len(args) == 2:
-				return m.measurePair(cmd.Context(), c, args[0], args[1])
-			case len(m.whatIf) > 0:
-				return errors.New("--what-if: want two images, without the patch and with it")
-			}
-			return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
-		},
-	}
+	cmd := newCommand("measure [IMAGE [PATCHED]] [-- COMMAND...]", func(cmd *cobra.Command, args []string) error {
+		switch {
+		case listed(m.actions):
+			return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
+		case m.here:
+			return m.measureHere(cmd, c, args)
+		case cmd.ArgsLenAtDash() > 0:
+			return errors.New("a command behind -- goes with --here")
+		case len(args) > 2:
+			return fmt.Errorf("usage: %s IMAGE [PATCHED] --action A", cmd.CommandPath())
+		case len(args) == 2:
+			return m.measurePair(cmd.Context(), c, args[0], args[1])
+		case len(m.whatIf) > 0:
+			return errors.New("--what-if: want two images, without the patch and with it")
+		}
+		return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
+	})
 	c.prints(cmd, "", vm.Columns.Table("interrupts"))
 	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
 	c.prints(cmd, "of two images", vm.PairColumns.Table("pairs"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	m.boots(cmd, 4, 3)
-	declare(cmd, "kernel measure", &m, ledger.WhatIfHelp())
-	return cmd
+	return declare(cmd, "kernel measure", &m, ledger.WhatIfHelp())
 }
 
 // boots adds the flags of commands that boot a kernel and switch something in it, with these numbers of CPUs and of

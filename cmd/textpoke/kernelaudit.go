@@ -11,21 +11,18 @@ import (
 
 func kernelAudit(c *common) *cobra.Command {
 	var list bool
-	cmd := &cobra.Command{
-		Use:  "audit IMAGE...",
-		Long: imagesHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if list {
-				return cobra.NoArgs(cmd, args)
-			}
-			return cobra.MinimumNArgs(1)(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if list {
-				return printRows(cmd.Context(), c, audit.RuleColumns, "rules", audit.Rules)
-			}
-			return c.audit(cmd, args)
-		},
+	cmd := newCommand("audit IMAGE...", func(cmd *cobra.Command, args []string) error {
+		if list {
+			return printRows(cmd.Context(), c, audit.RuleColumns, "rules", audit.Rules)
+		}
+		return c.audit(cmd, args)
+	})
+	cmd.Long = imagesHelp
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if list {
+			return cobra.NoArgs(cmd, args)
+		}
+		return cobra.MinimumNArgs(1)(cmd, args)
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "print the defects that are looked for instead")
 	c.prints(cmd, "", audit.Columns.Table("audit"))

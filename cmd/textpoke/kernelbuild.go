@@ -15,20 +15,17 @@ import (
 
 func kernelBuild(c *common) *cobra.Command {
 	b := build.Config{}
-	cmd := &cobra.Command{
-		Use: "build --source SOURCE --out DIR",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b.Progress = c.stage()
-			built, err := build.Build(cmd.Context(), b)
-			if err != nil {
-				return err
-			}
-			if len(built.Left) > 0 {
-				fmt.Fprintf(c.streams.err, "textpoke: %s has not: %s\n", built.Source, strings.Join(built.Left, ", "))
-			}
-			return printRows(cmd.Context(), c, build.FileColumns, "files", built.Files)
-		},
-	}
+	cmd := newCommand("build --source SOURCE --out DIR", func(cmd *cobra.Command, _ []string) error {
+		b.Progress = c.stage()
+		built, err := build.Build(cmd.Context(), b)
+		if err != nil {
+			return err
+		}
+		if len(built.Left) > 0 {
+			fmt.Fprintf(c.streams.err, "textpoke: %s has not: %s\n", built.Source, strings.Join(built.Left, ", "))
+		}
+		return printRows(cmd.Context(), c, build.FileColumns, "files", built.Files)
+	})
 	c.prints(cmd, "", build.FileColumns.Table("files"))
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
 	declare(cmd, "kernel build", &b, strings.Join(build.Fragments(), ", "), names[0], strings.Join(names, "|"),

@@ -27,11 +27,11 @@ type forceFlags struct {
 
 func kernelForce(c *common) *cobra.Command {
 	var f forceFlags
-	cmd := &cobra.Command{
-		Use: "force IMAGE --bug NAME", Args: cobra.MaximumNArgs(1),
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.force(cmd, args, f) },
-	}
+	cmd := newCommand("force IMAGE --bug NAME", func(cmd *cobra.Command, args []string) error {
+		return c.force(cmd, args, f)
+	})
+	cmd.Args = cobra.MaximumNArgs(1)
+	cmd.Long = imagesHelp
 	c.prints(cmd, "", force.Columns.Table("force"))
 	c.prints(cmd, "with --dry-run", force.StepColumns.Table("steps"))
 	declare(cmd, "kernel force", &f, strings.Join(force.Names(), ", "), force.Limit)

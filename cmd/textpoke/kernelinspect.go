@@ -35,11 +35,10 @@ type inspectFlags struct {
 
 func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
-	cmd := &cobra.Command{
-		Use:  "inspect IMAGE",
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd.Context(), args[0], &f) },
-	}
+	cmd := newCommand("inspect IMAGE", func(cmd *cobra.Command, args []string) error {
+		return c.inspect(cmd.Context(), args[0], &f)
+	})
+	cmd.Long = imagesHelp
 	c.prints(cmd, "", imageColumns.Table("kernel"))
 	c.prints(cmd, "with --modules", moduleColumns.Table("modules"))
 	c.prints(cmd, "with --evidence", evidenceColumns.Table("mechanisms"))

@@ -25,11 +25,10 @@ type mutateFlags struct {
 
 func kernelMutate(c *common) *cobra.Command {
 	var f mutateFlags
-	cmd := &cobra.Command{
-		Use:  "mutate IMAGE --out FILE",
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
-	}
+	cmd := newCommand("mutate IMAGE --out FILE", func(cmd *cobra.Command, args []string) error {
+		return c.mutate(cmd, args[0], f)
+	})
+	cmd.Long = imagesHelp
 	declare(cmd, "kernel mutate", &f)
 	cmd.MarkFlagsOneRequired("slots", "drop")
 	return cmd

@@ -31,15 +31,13 @@ type predictFlags struct {
 
 func kernelPredict(c *common) *cobra.Command {
 	var p predictFlags
-	cmd := &cobra.Command{
-		Use: "predict IMAGE", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if listed(p.actions) {
-				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())
-			}
-			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
-		},
-	}
+	cmd := newCommand("predict IMAGE", func(cmd *cobra.Command, args []string) error {
+		if listed(p.actions) {
+			return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())
+		}
+		return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
+	})
+	cmd.Args = cobra.MaximumNArgs(1)
 	c.prints(cmd, "", ledger.PredictColumns.Table("prediction"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	declare(cmd, "kernel predict", &p, ledger.StateHelp, ledger.WhatIfHelp(), ledger.PredictLimits().Help())

@@ -29,14 +29,12 @@ type recordFlags struct {
 
 func kernelRecord(c *common) *cobra.Command {
 	var r recordFlags
-	cmd := &cobra.Command{
-		Use:  "record IMAGE --out FILE",
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error { return r.record(cmd, c, args[0]) },
-	}
+	cmd := newCommand("record IMAGE --out FILE", func(cmd *cobra.Command, args []string) error {
+		return r.record(cmd, c, args[0])
+	})
+	cmd.Long = imagesHelp
 	r.boots(cmd, 3, 1)
-	declare(cmd, "kernel record", &r)
-	return cmd
+	return declare(cmd, "kernel record", &r)
 }
 
 // record records into a file.
@@ -97,75 +95,68 @@ func (r *recordFlags) recordings(ctx context.Context, c *common, args []string) 
 func kernelConform(c *common) *cobra.Command {
 	var r recordFlags
 	var w struct{ plan, protocol string }
-	cmd := &cobra.Command{
-		Use:  "conform IMAGE|RECORDING...",
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var mine *poke.Protocol
-			if w.plan != "" {
-				var err error
-				if mine, err = sim.OpenPlan(w.plan); err != nil {
+	cmd := newCommand("conform IMAGE|RECORDING...", func(cmd *cobra.Command, args []string) error {
+		var mine *poke.Protocol
+		if w.plan != "" {
+			var err error
+			if mine, err = sim.OpenPlan(w.plan); err != nil {
+				return err
+			}
+		}
+		list, err := r.recordings(cmd.Context(), c, args)
+		if err != nil {
+			return err
+		}
+		c.note(args...)
+		var rows []conform.Row
+		for _, one := range list {
+			p := mine
+			if p == nil {
+				if p, err = conform.Shipped(one, w.protocol); err != nil {
 					return err
 				}
 			}
-			list, err := r.recordings(cmd.Context(), c, args)
+			result, err := conform.Check(one, p)
 			if err != nil {
 				return err
 			}
-			c.note(args...)
-			var rows []conform.Row
-			for _, one := range list {
-				p := mine
-				if p == nil {
-					if p, err = conform.Shipped(one, w.protocol); err != nil {
-						return err
-					}
-				}
-				result, err := conform.Check(one, p)
-				if err != nil {
-					return err
-				}
-				if rows = append(rows, conform.Row{Recording: one, Result: result}); result.Misfit != nil {
-					fmt.Fprintf(c.streams.err, "textpoke: %s: %v\n", one.Name(), result.Misfit)
-				}
+			if rows = append(rows, conform.Row{Recording: one, Result: result}); result.Misfit != nil {
+				fmt.Fprintf(c.streams.err, "textpoke: %s: %v\n", one.Name(), result.Misfit)
 			}
-			answer, yes := conform.Answer(rows)
-			if err := printAnswer(cmd.Context(), c, answer, conform.Columns, "conform", rows); err != nil || yes {
-				return err
-			}
-			return errNo
-		},
-	}
+		}
+		answer, yes := conform.Answer(rows)
+		if err := printAnswer(cmd.Context(), c, answer, conform.Columns, "conform", rows); err != nil || yes {
+			return err
+		}
+		return errNo
+	})
+	cmd.Long = imagesHelp
 	c.prints(cmd, "", conform.Columns.Table("conform"))
 	r.boots(cmd, 3, 1)
-	declare(cmd, "kernel conform", &w, strings.Join(poke.Names(), "|"))
-	return cmd
+	return declare(cmd, "kernel conform", &w, strings.Join(poke.Names(), "|"))
 }
 
 func kernelLearn(c *common) *cobra.Command {
 	var r recordFlags
-	cmd := &cobra.Command{
-		Use:  "learn IMAGE|RECORDING...",
-		Long: imagesHelp,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := r.recordings(cmd.Context(), c, args)
-			if err != nil {
-				return err
-			}
-			learned, err := learn.Plan(list)
-			if err != nil {
-				return err
-			}
-			if _, err := c.streams.out.Write(learned.Text); err != nil {
-				return err
-			}
-			for _, misfit := range learned.Misfits {
-				fmt.Fprintf(c.streams.err, "textpoke: %v\n", misfit)
-				err = errNo
-			}
+	cmd := newCommand("learn IMAGE|RECORDING...", func(cmd *cobra.Command, args []string) error {
+		list, err := r.recordings(cmd.Context(), c, args)
+		if err != nil {
 			return err
-		},
-	}
+		}
+		learned, err := learn.Plan(list)
+		if err != nil {
+			return err
+		}
+		if _, err := c.streams.out.Write(learned.Text); err != nil {
+			return err
+		}
+		for _, misfit := range learned.Misfits {
+			fmt.Fprintf(c.streams.err, "textpoke: %v\n", misfit)
+			err = errNo
+		}
+		return err
+	})
+	cmd.Long = imagesHelp
 	r.boots(cmd, 3, 1)
 	return cmd
 }

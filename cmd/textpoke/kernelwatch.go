@@ -30,14 +30,12 @@ type watchFlags struct {
 
 func kernelWatch(c *common) *cobra.Command {
 	var w watchFlags
-	cmd := &cobra.Command{
-		Use: "watch [READING...]", Annotations: map[string]string{live: ""},
-		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
-	}
+	cmd := newCommand("watch [READING...]", func(cmd *cobra.Command, args []string) error {
+		return w.watch(cmd, c, args)
+	}, live)
 	c.prints(cmd, "", watch.Columns.Table("watch"))
 	c.prints(cmd, "with --causes", watch.CauseColumns.Table("causes"))
-	declare(cmd, "kernel watch", &w, strings.Join(watch.Sources, "|"), watch.Limits.Help())
-	return cmd
+	return declare(cmd, "kernel watch", &w, strings.Join(watch.Sources, "|"), watch.Limits.Help())
 }
 
 // watch watches, and says at the end what was over the budget.

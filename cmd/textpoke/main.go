@@ -109,10 +109,7 @@ var built = version.Built()
 var versionColumns = results.Declare[version.Program](declared, "version", nil)
 
 func versionCommand(c *common) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "version",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printRows(cmd.Context(), c, versionColumns, "version", []version.Program{built})
-		},
-	}, "", versionColumns.Table("version"))
+	return c.prints(newCommand("version", func(cmd *cobra.Command, _ []string) error {
+		return printRows(cmd.Context(), c, versionColumns, "version", []version.Program{built})
+	}), "", versionColumns.Table("version"))
 }

@@ -54,24 +54,21 @@ func divided[T any](c *common, all []T) (mine []T) {
 var mergedColumns = results.Declare[results.ManifestFile](declared, "merged", nil)
 
 func mergeCommand(c *common) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "merge DIR...",
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			if c.out == "" {
-				return errors.New("--out \"\": want the directory that the tables go to")
+	return c.prints(newCommand("merge DIR...", func(cmd *cobra.Command, dirs []string) error {
+		if c.out == "" {
+			return errors.New("--out \"\": want the directory that the tables go to")
+		}
+		whole, err := points.Merge(dirs, append(process, "shard")...)
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			if same, _ := files.Same(dir, c.out); same {
+				return fmt.Errorf("--out %s: it is one of the shards, which would be lost", c.out)
 			}
-			whole, err := points.Merge(dirs, append(process, "shard")...)
-			if err != nil {
-				return err
-			}
-			for _, dir := range dirs {
-				if same, _ := files.Same(dir, c.out); same {
-					return fmt.Errorf("--out %s: it is one of the shards, which would be lost", c.out)
-				}
-			}
-			return c.write(cmd, whole)
-		},
-	}, "", mergedColumns.Table("merged"))
+		}
+		return c.write(cmd, whole)
+	}), "", mergedColumns.Table("merged"))
 }
 
 // write writes what shards make together, the manifest last, and answers as they did.

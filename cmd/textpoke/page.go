@@ -18,16 +18,13 @@ import (
 )
 
 func lessonsCommand(c *common) *cobra.Command {
-	return &cobra.Command{
-		Use: "lessons FILE", Annotations: map[string]string{writes: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			page, err := lessons.Page(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return c.toPage(args[0], page.Write)
-		},
-	}
+	return newCommand("lessons FILE", func(cmd *cobra.Command, args []string) error {
+		page, err := lessons.Page(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return c.toPage(args[0], page.Write)
+	}, writes)
 }
 
 // pageOf is a page of verdicts, each with its counterexample if it has one.
@@ -72,15 +69,12 @@ const reportName = "report.html"
 
 func reportCommand(c *common) *cobra.Command {
 	var html string
-	cmd := &cobra.Command{
-		Use: "report DIR", Annotations: map[string]string{writes: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if html == "" {
-				html = filepath.Join(args[0], reportName)
-			}
-			return c.writePage(args[0], html)
-		},
-	}
+	cmd := newCommand("report DIR", func(cmd *cobra.Command, args []string) error {
+		if html == "" {
+			html = filepath.Join(args[0], reportName)
+		}
+		return c.writePage(args[0], html)
+	}, writes)
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write; - is stdout (default DIR/"+reportName+")")
 	return cmd
 }

@@ -31,15 +31,12 @@ func newPlan() *planFlags { return &planFlags{gridFlags: gridFlags{uses: sim.Use
 
 func planCommand(c *common) *cobra.Command {
 	p, of := newPlan(), &predictFlags{}
-	cmd := &cobra.Command{
-		Use: "plan",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.asked.Has("of") {
-				return of.planned(cmd.Context(), c, c.asked)
-			}
-			return p.run(cmd.Context(), c, c.asked)
-		},
-	}
+	cmd := newCommand("plan", func(cmd *cobra.Command, _ []string) error {
+		if c.asked.Has("of") {
+			return of.planned(cmd.Context(), c, c.asked)
+		}
+		return p.run(cmd.Context(), c, c.asked)
+	})
 	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
 	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))
 	c.prints(cmd, "with --of", ledger.PredictColumns.Table("prediction"))
@@ -47,8 +44,7 @@ func planCommand(c *common) *cobra.Command {
 	p.register(cmd, c)
 	add(cmd, p.fields()...)
 	declare(cmd, "plan", p, strings.Join(shippedPlans(), "|"))
-	declare(cmd, "of", of)
-	return cmd
+	return declare(cmd, "of", of)
 }
 
 func (p *planFlags) run(ctx context.Context, c *common, asked choice.Request) error {

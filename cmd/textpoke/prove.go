@@ -33,14 +33,10 @@ type proveFlags struct {
 
 func proveCommand(c *common) *cobra.Command {
 	var p proveFlags
-	cmd := &cobra.Command{
-		Use:  "prove",
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
-	}
+	cmd := newCommand("prove", func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) })
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))
-	declare(cmd, "prove", &p, strings.Join(prove.Solvers, "|"))
-	return cmd
+	return declare(cmd, "prove", &p, strings.Join(prove.Solvers, "|"))
 }
 
 func (p *proveFlags) run(cmd *cobra.Command, c *common) error {

@@ -71,15 +71,12 @@ var matchedColumns = results.Declare(declared, "matched", map[string]func(matche
 })
 
 func recordsList(c *common, r *recordsFlags) *cobra.Command {
-	cmd := c.prints(&cobra.Command{
-		Use: "list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if r.filter != nil {
-				return r.listMatched(cmd.Context(), c)
-			}
-			return printRows(cmd.Context(), c, builtinColumns, "records", records.Builtins())
-		},
-	}, "", builtinColumns.Table("records"))
+	cmd := c.prints(newCommand("list", func(cmd *cobra.Command, _ []string) error {
+		if r.filter != nil {
+			return r.listMatched(cmd.Context(), c)
+		}
+		return printRows(cmd.Context(), c, builtinColumns, "records", records.Builtins())
+	}), "", builtinColumns.Table("records"))
 	return c.prints(cmd, "with --filter", matchedColumns.Table("matched"))
 }
 
@@ -105,16 +102,13 @@ func (r *recordsFlags) listMatched(ctx context.Context, c *common) error {
 }
 
 func recordsShow(c *common, r *recordsFlags) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "show SRC",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := r.open(cmd.Context(), c, args[0])
-			if err != nil {
-				return err
-			}
-			return printRows(cmd.Context(), c, shownColumns, "records", []shown{{t, t.Stats()}})
-		},
-	}, "", shownColumns.Table("records"))
+	return c.prints(newCommand("show SRC", func(cmd *cobra.Command, args []string) error {
+		t, err := r.open(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		return printRows(cmd.Context(), c, shownColumns, "records", []shown{{t, t.Stats()}})
+	}), "", shownColumns.Table("records"))
 }
 
 // shown is a table and its statistics.
@@ -146,21 +140,17 @@ var sheets = map[string]struct {
 
 func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
 	var w struct{ to string }
-	cmd := &cobra.Command{
-		Use: "convert SRC",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("format") && c.format.String() != w.to {
-				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)
-			}
-			t, err := r.open(cmd.Context(), c, args[0])
-			if err != nil {
-				return err
-			}
-			return c.convert(t, w.to)
-		},
-	}
-	declare(cmd, "records convert", &w)
-	return cmd
+	cmd := newCommand("convert SRC", func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("format") && c.format.String() != w.to {
+			return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)
+		}
+		t, err := r.open(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		return c.convert(t, w.to)
+	})
+	return declare(cmd, "records convert", &w)
 }
 
 // convert writes a table, also under --out.

@@ -181,22 +181,30 @@ func rootFor(c *common, args []string) *cobra.Command {
 	return root
 }
 
+// newCommand is a command with its usage and what it does; help.txt has the rest. Marks are live, sweeps and writes.
+func newCommand(use string, run func(cmd *cobra.Command, args []string) error, marks ...string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, RunE: run, Annotations: map[string]string{}}
+	for _, mark := range marks {
+		cmd.Annotations[mark] = ""
+	}
+	return cmd
+}
+
 // helpCommand is cobra's, but fails on a word that is no command.
 func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [command]", Short: "help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := cmd.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = about.Args(about, rest)
-			}
-			if err != nil {
-				return noCommand(cmd.Root(), strings.Join(args, " "))
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-	}
+	cmd := newCommand("help [command]", func(cmd *cobra.Command, args []string) error {
+		about, rest, err := cmd.Root().Find(args)
+		if err == nil && len(rest) > 0 {
+			err = about.Args(about, rest)
+		}
+		if err != nil {
+			return noCommand(cmd.Root(), strings.Join(args, " "))
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
+	})
+	cmd.Short = "help about any command"
+	return cmd
 }
 
 // wordArgs words complaints about arguments for people, in a command and all

@@ -39,15 +39,11 @@ func newRun() *runFlags {
 
 func runCommand(c *common) *cobra.Command {
 	r := newRun()
-	cmd := &cobra.Command{
-		Use:  "run",
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
-	}
+	cmd := newCommand("run", func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) })
 	c.prints(cmd, "", sim.RunColumns.Table("run"))
 	r.register(cmd, c)
 	add(cmd, r.fields()...)
-	declare(cmd, "run trace", r)
-	return cmd
+	return declare(cmd, "run trace", r)
 }
 
 // fields are the choices that are no axes.

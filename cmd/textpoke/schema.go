@@ -12,21 +12,18 @@ import (
 )
 
 func schemaCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "schema [COMMAND...]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			if len(args) == 0 {
-				return c.writeSchema(c.allSchemas(root))
-			}
-			about, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 || len(c.schemas(about)) == 0 {
-				names, _ := cmd.ValidArgsFunction(cmd, nil, "")
-				return notOneOf(strings.Join(args, " "), names)
-			}
-			return c.writeSchema(c.schemaOf(about))
-		},
-	}
+	cmd := newCommand("schema [COMMAND...]", func(cmd *cobra.Command, args []string) error {
+		root := cmd.Root()
+		if len(args) == 0 {
+			return c.writeSchema(c.allSchemas(root))
+		}
+		about, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 || len(c.schemas(about)) == 0 {
+			names, _ := cmd.ValidArgsFunction(cmd, nil, "")
+			return notOneOf(strings.Join(args, " "), names)
+		}
+		return c.writeSchema(c.schemaOf(about))
+	})
 	return offerArgs(cmd, func() (names []string) {
 		for _, p := range c.allSchemas(cmd.Root()).Defs {
 			names = append(names, p.Name)

@@ -31,24 +31,21 @@ import (
 
 func serveCommand(c *common) *cobra.Command {
 	s := &serveFlags{common: c}
-	cmd := &cobra.Command{
-		Use: "serve", Annotations: map[string]string{live: ""},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.check(cmd); err != nil {
-				return err
-			}
-			if s.verify != "" {
-				return s.verifyData(cmd.Context())
-			}
-			if s.release {
-				return s.releaseInstance()
-			}
-			if !cmd.Flags().Changed("log") {
-				c.level = "info"
-			}
-			return s.run(cmd)
-		},
-	}
+	cmd := newCommand("serve", func(cmd *cobra.Command, _ []string) error {
+		if err := s.check(cmd); err != nil {
+			return err
+		}
+		if s.verify != "" {
+			return s.verifyData(cmd.Context())
+		}
+		if s.release {
+			return s.releaseInstance()
+		}
+		if !cmd.Flags().Changed("log") {
+			c.level = "info"
+		}
+		return s.run(cmd)
+	}, live)
 	c.prints(cmd, "with --verify", partColumns.Table("parts"))
 	s.register(cmd)
 	return cmd

@@ -33,9 +33,6 @@ type sweepFlags struct {
 }
 
 func (s *sweepFlags) register(cmd *cobra.Command) {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
 	cmd.Annotations[sweeps] = ""
 	declare(cmd, "sweep", s, manyPoints, sim.Limits.Help())
 }

@@ -32,18 +32,14 @@ type workerFlags struct {
 
 func workerCommand(c *common) *cobra.Command {
 	var w workerFlags
-	cmd := &cobra.Command{
-		Use: "worker", Annotations: map[string]string{live: ""},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.queue == "" {
-				return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
-			}
-			return c.work(cmd.Context(), &w)
-		},
-	}
+	cmd := newCommand("worker", func(cmd *cobra.Command, _ []string) error {
+		if c.queue == "" {
+			return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
+		}
+		return c.work(cmd.Context(), &w)
+	}, live)
 	addQueue(cmd, c, "take points from this queue")
-	declare(cmd, "worker", &w, runtime.GOMAXPROCS(0))
-	return cmd
+	return declare(cmd, "worker", &w, runtime.GOMAXPROCS(0))
 }
 
 // work does points until ctx ends, or there are none.
