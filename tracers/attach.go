@@ -124,15 +124,7 @@ func (x *change) runIfNeeded(cmd Command, filter Functions) error {
 	if cmd == 0 || x.c.off {
 		return nil
 	}
-	return x.run(cmd, some(filter))
-}
-
-// some is the records to look at: all where a filter names none.
-func some(f Functions) []int {
-	if len(f) == 0 {
-		return nil
-	}
-	return f
+	return x.run(cmd, filter)
 }
 
 // enlist is __register_ftrace_function: the ops is on the list, and has its

@@ -121,7 +121,7 @@ func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
 		p.Patches = append(p.Patches, q)
 		return nil
 	}
-	if recs == nil {
+	if len(recs) == 0 {
 		for rec := range c.flags {
 			if err := one(rec); err != nil {
 				return err
@@ -182,8 +182,8 @@ func (c *Core) call(rec int, target records.Addr) (Installed, error) {
 	return Installed{Decided: target, Via: via, Text: text}, nil
 }
 
-// run plans a pass and executes it. Records are those that may need a patch; nil
-// is all.
+// run plans a pass and executes it. Records are those that may need a patch; none
+// are all.
 func (x *change) run(cmd Command, recs []int) error {
 	x.mark()
 	p, err := x.plan(cmd, recs)

@@ -72,7 +72,7 @@ func (f *follower) step(i int, s *record.Step) bool {
 			}
 			f.next = n + 1
 			f.told = nil
-			f.took(t, s)
+			f.took(s)
 			return true
 		}
 		if !f.mayMiss(t) {
@@ -126,7 +126,7 @@ func (f *follower) does(t *item, s *record.Step) bool {
 }
 
 // took is what comes of a step.
-func (f *follower) took(t *item, s *record.Step) {
+func (f *follower) took(s *record.Step) {
 	switch s.Kind {
 	case record.Store:
 		f.stored = true

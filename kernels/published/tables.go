@@ -148,9 +148,8 @@ func (t *Trigger) Check() (column, reason string) {
 
 // TriggerRun is one of five runs of some mechanisms, one after the other.
 type TriggerRun struct {
-	Line int                `col:"#"`
-	Run  int                `col:"run,key"`
-	MPS  map[string]float64 `col:"fentry_mps fentry_multi_mps fentry_multi_all_mps fexit_mps fexit_multi_mps fmodret_mps fmodret_multi_mps"`
+	Run int                `col:"run,key"`
+	MPS map[string]float64 `col:"fentry_mps fentry_multi_mps fentry_multi_all_mps fexit_mps fexit_multi_mps fmodret_mps fmodret_multi_mps"`
 }
 
 // TriggerRuns is the table of those.
@@ -181,7 +180,6 @@ var HashLookups = &Set[HashLookup]{Name: "metadata-hash-2025"}
 
 // AttachTime is how long attaching to many functions took.
 type AttachTime struct {
-	Line      int     `col:"#"` // in the file
 	Case      string  `col:"case,key"`
 	Functions int64   `col:"functions,positive"`
 	AttachS   float64 `col:"attach_s"`
@@ -220,7 +218,6 @@ func (OpsTimes) WaitMS() float64 { return 1e3 * StatedWait }
 
 // Hit is by how much a program's throughput falls when it is attached in one way.
 type Hit struct {
-	Line      int     `col:"#"` // in the file
 	Mechanism string  `col:"mechanism,key"`
 	Percent   float64 `col:"performance_hit_percent,zero"` // of the throughput without
 }
@@ -247,7 +244,6 @@ var Hits = &Set[Hit]{
 // MultiCalls is what many calls of one function took while so many functions were
 // hooked in one way.
 type MultiCalls struct {
-	Line      int     `col:"#"` // in the file
 	Mechanism string  `col:"mechanism,key"`
 	Functions int64   `col:"functions,key,positive"`
 	Table     string  `col:"table,key,maybe,hash|padding"` // that each call is looked up in; "" where the source does not say

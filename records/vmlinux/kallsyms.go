@@ -47,7 +47,7 @@ func ReadSymbols(m *Memory) (*Symbols, error) {
 			case !n.findMarkers():
 				reason = "tokens, but no names that agree with their markers"
 			default:
-				if s := n.decode(m); s != nil {
+				if s := n.decode(); s != nil {
 					return s, nil
 				}
 				reason = "names, but no addresses in a known layout"
@@ -241,7 +241,7 @@ func align(n, to int) int { return (n + to - 1) / to * to }
 
 // decode gives the names their addresses; nil in no known layout. Addresses must ascend
 // as the kernel's own search wants them (get_symbol_pos, kernel/kallsyms.c).
-func (n *names) decode(m *Memory) *Symbols {
+func (n *names) decode() *Symbols {
 	d := n.seg.Data
 	all := n.expand()
 	if all == nil {
