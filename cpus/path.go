@@ -197,11 +197,7 @@ func (p Program) Steps() []PathStep {
 }
 
 func (p Program) String() string {
-	texts := make([]string, 0, maxProgram)
-	for _, s := range p.Steps() {
-		texts = append(texts, s.String())
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(spelling.Each(p.Steps(), PathStep.String), "; ")
 }
 
 // PathError says what is wrong with a path, and where.

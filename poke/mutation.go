@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Mutation is a defect put into a plan, to see what breaks.
@@ -207,11 +208,7 @@ func AllMutations() []Mutation { return slices.Clone(mutations) }
 
 // MutationNames lists the mutations.
 func MutationNames() []string {
-	names := make([]string, len(mutations))
-	for i, m := range mutations {
-		names[i] = m.Name
-	}
-	return names
+	return spelling.Each(mutations, func(m Mutation) string { return m.Name })
 }
 
 // Mutations lists those that mean something for a protocol, and leave a plan that

@@ -366,10 +366,7 @@ func parseGen(file, spec string) (genSpec, error) {
 }
 
 func unknownKey(key string) string {
-	names := make([]string, len(genKeys))
-	for i, k := range genKeys {
-		names[i] = k.name
-	}
+	names := spelling.Each(genKeys, func(k genKey) string { return k.name })
 	hint := ""
 	if near := spelling.Nearest(key, names); near != "" {
 		hint = "did you mean " + near + "? "

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
@@ -306,10 +307,8 @@ func switches(changes []coordinator.Change) (records []int) {
 	return records
 }
 
-func clientsOf(ps []*pending) (names []string) {
-	for _, p := range ps {
-		names = append(names, p.now.Load().Client)
-	}
+func clientsOf(ps []*pending) []string {
+	names := spelling.Each(ps, func(p *pending) string { return p.now.Load().Client })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

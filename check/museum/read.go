@@ -172,13 +172,6 @@ func (r *reader) bug() (*Bug, error) {
 }
 
 // fetches reads a list of fetch models.
-func fetches(text string) (list []cpus.Fetch, err error) {
-	for name := range strings.SplitSeq(text, ", ") {
-		f, err := cpus.ParseFetch(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, f)
-	}
-	return list, nil
+func fetches(text string) ([]cpus.Fetch, error) {
+	return spelling.ReadEach(strings.Split(text, ", "), cpus.ParseFetch)
 }

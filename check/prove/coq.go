@@ -8,6 +8,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // The files that every protocol shares: the machine and its steps, the check of a table with the proof that it is
@@ -115,11 +117,9 @@ func (w *writer) coqSteps(all []named) (list []string) {
 }
 
 func (w *writer) coqTests(tests []test) string {
-	var list []string
-	for _, t := range tests {
-		list = append(list, fmt.Sprintf("Test %s %s", t.attr, w.coqSet(t.attr, t.in)))
-	}
-	return coqList(list)
+	return coqList(spelling.Each(tests, func(t test) string {
+		return fmt.Sprintf("Test %s %s", t.attr, w.coqSet(t.attr, t.in))
+	}))
 }
 
 // coqSet is a set of values as a number: bit x for value x.

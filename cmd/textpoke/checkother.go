@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/promela"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -63,10 +64,7 @@ func (k *checkFlags) printList(ctx context.Context, c *common) error {
 		}
 		groups[kind] = append(groups[kind], described{row[1].String(), row[2].String()})
 	}
-	counts := make([]string, len(kinds))
-	for i, kind := range kinds {
-		counts[i] = fmt.Sprintf("%d %s", len(groups[kind]), kind)
-	}
+	counts := spelling.Each(kinds, func(kind string) string { return fmt.Sprintf("%d %s", len(groups[kind]), kind) })
 	width := cmp.Or(c.width(), results.MaxWidth)
 	head := fmt.Sprintf("%d in all: %s", len(t.Rows), strings.Join(counts, ", "))
 	fmt.Fprintln(c.streams.out, filled(head, width))

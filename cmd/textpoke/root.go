@@ -279,15 +279,14 @@ func seedField(c *common) *choice.Field {
 	return choice.One(&c.seeds, "seed", "",
 		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list",
 		choice.Kind[[]uint64]{Type: "numbers",
-			Parse: func(text string) (seeds []uint64, err error) {
-				for part := range strings.SplitSeq(text, ",") {
+			Parse: func(text string) ([]uint64, error) {
+				return spelling.ReadEach(strings.Split(text, ","), func(part string) (uint64, error) {
 					n, err := strconv.ParseUint(part, 0, 64)
 					if err != nil {
-						return nil, errors.New("want a whole number from 0 to 18446744073709551615, or a list of them")
+						err = errors.New("want a whole number from 0 to 18446744073709551615, or a list of them")
 					}
-					seeds = append(seeds, n)
-				}
-				return seeds, nil
+					return n, err
+				})
 			},
 			Format: func(seeds []uint64) string {
 				return strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ","), "[]")

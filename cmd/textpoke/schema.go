@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -24,11 +25,8 @@ func schemaCommand(c *common) *cobra.Command {
 		}
 		return c.writeSchema(c.schemaOf(about))
 	})
-	return offerArgs(cmd, func() (names []string) {
-		for _, p := range c.allSchemas(cmd.Root()).Defs {
-			names = append(names, p.Name)
-		}
-		return names
+	return offerArgs(cmd, func() []string {
+		return spelling.Each(c.allSchemas(cmd.Root()).Defs, func(p results.Property) string { return p.Name })
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -70,18 +71,6 @@ var kernels = choice.Kind[string]{
 	},
 }
 
-// known opens kernels.
-func known(names []string) (out []*ledger.Kernel, err error) {
-	for _, name := range names {
-		k, err := ledger.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, k)
-	}
-	return out, nil
-}
-
 // row is one number of functions, attached or detached in one way.
 type row struct {
 	Kernel    *ledger.Kernel
@@ -134,7 +123,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	all, err := known(s.Config.Kernels)
+	all, err := spelling.ReadEach(s.Config.Kernels, ledger.Open)
 	if err != nil {
 		return nil, err
 	}

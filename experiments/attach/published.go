@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -126,7 +127,7 @@ func whole(t *published.AttachTime) bool { return strings.Contains(t.Note, "whol
 
 // predict works all published times out, in every way there is.
 func (counts tallies) predict(times []published.AttachTime) (out []prediction, err error) {
-	all, err := known(usual)
+	all, err := spelling.ReadEach(usual, ledger.Open)
 	if err != nil {
 		return nil, err
 	}

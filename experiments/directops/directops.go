@@ -11,6 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -55,13 +56,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	var kernels []*ledger.Kernel
-	for _, name := range counted {
-		k, err := ledger.Named(name)
-		if err != nil {
-			return nil, err
-		}
-		kernels = append(kernels, k)
+	kernels, err := spelling.ReadEach(counted, ledger.Named)
+	if err != nil {
+		return nil, err
 	}
 	attached, err := c.attach(kernels)
 	if err != nil {

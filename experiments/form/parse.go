@@ -364,9 +364,5 @@ func headOf(names ...any) string { return Head(printed(names)...) }
 func rowOf(cells ...any) string  { return Line(printed(cells)...) }
 
 func printed(values []any) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = Said("", v)
-	}
-	return out
+	return spelling.Each(values, func(v any) string { return Said("", v) })
 }

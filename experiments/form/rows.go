@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -95,16 +96,7 @@ func (rows Rows) all(of string) ([]any, error) {
 	return rows.values(e)
 }
 
-func (rows Rows) values(e *Expr) (out []any, err error) {
-	for _, r := range rows {
-		v, err := e.Eval(r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
+func (rows Rows) values(e *Expr) ([]any, error) { return spelling.ReadEach(rows, e.Eval) }
 
 // sorted are the rows by the number that an expression is; nil leaves their order.
 func (rows Rows) sorted(by *Expr) (Rows, error) {
@@ -251,10 +243,7 @@ func (t Table) String() string {
 
 // Line is one line of a table in Markdown.
 func Line(cells ...string) string {
-	out := make([]string, len(cells))
-	for i, c := range cells {
-		out[i] = strings.ReplaceAll(c, "|", `\|`)
-	}
+	out := spelling.Each(cells, func(c string) string { return strings.ReplaceAll(c, "|", `\|`) })
 	return "| " + strings.Join(out, " | ") + " |"
 }
 
@@ -283,16 +272,7 @@ func parseHeading(text string) (h heading, err error) {
 	return h, err
 }
 
-func parseHeadings(texts []string) (out []heading, err error) {
-	for _, text := range texts {
-		h, err := parseHeading(text)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, h)
-	}
-	return out, nil
-}
+func parseHeadings(texts []string) ([]heading, error) { return spelling.ReadEach(texts, parseHeading) }
 
 // lineOf are the cells of a row.
 func lineOf(all []heading, r Row) (cells []string, err error) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim"
@@ -64,10 +64,8 @@ func axesFor(mode string) axis.Table[sim.Config] {
 func (g *grid) known(name string) bool { return slices.Contains(g.names(), name) }
 
 // names are those of all axes.
-func (g *grid) names() (out []string) {
-	for _, a := range g.axes {
-		out = append(out, a.Name)
-	}
+func (g *grid) names() []string {
+	out := spelling.Each(g.axes, func(a axis.Axis[sim.Config]) string { return a.Name })
 	out = append(out, recordsAxis, sitesAxis, planAxis)
 	if g.form.Grid.Mode == "run" {
 		out = append(out, calibrationAxis, limitAxis)
@@ -287,7 +285,7 @@ func (o *opener) with(base Point, sources []string, own bool) (out []Point, err 
 	}
 	for _, name := range sources {
 		b := base
-		if b.Table, err = o.open(name, base.Arch); err != nil {
+		if b.Table, err = o.open(name); err != nil {
 			return nil, err
 		}
 		of := b.Table.Arch()
@@ -307,7 +305,7 @@ func (o *opener) with(base Point, sources []string, own bool) (out []Point, err 
 	return out, nil
 }
 
-func (o *opener) open(name string, arch isa.Arch) (t *records.Table, err error) {
+func (o *opener) open(name string) (t *records.Table, err error) {
 	if o.tables[name] == nil {
 		opt := records.Options{Kallsyms: o.kallsyms}
 		if o.tables[name], err = records.Open(o.ctx, name, opt); err != nil {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Field is a choice with the variable that holds what was chosen.
@@ -115,23 +117,8 @@ func One[T any](to *T, name, preset, doc string, k Kind[T]) *Field {
 func List[T any](to *[]T, name, preset, doc string, k Kind[T]) *Field {
 	f := One(to, name, preset, doc, Kind[[]T]{
 		Type: "list", Unit: k.Unit, Names: k.Names,
-		Parse: func(s string) (out []T, err error) {
-			for part := range strings.SplitSeq(s, ",") {
-				v, err := k.Parse(part)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, v)
-			}
-			return out, nil
-		},
-		Format: func(list []T) string {
-			out := make([]string, len(list))
-			for i, v := range list {
-				out[i] = k.Format(v)
-			}
-			return strings.Join(out, ",")
-		},
+		Parse:  func(s string) ([]T, error) { return spelling.ReadEach(strings.Split(s, ","), k.Parse) },
+		Format: func(list []T) string { return strings.Join(spelling.Each(list, k.Format), ",") },
 		Check: func(list []T) error {
 			for _, v := range list {
 				if err := k.check(v); err != nil {

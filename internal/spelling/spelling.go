@@ -82,6 +82,18 @@ func Each[T any](all []T, spell func(T) string) (out []string) {
 	return out
 }
 
+// ReadEach reads each of a list, in its order, up to the first error.
+func ReadEach[T, U any](all []T, read func(T) (U, error)) (out []U, err error) {
+	for _, one := range all {
+		v, err := read(one)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // Several is a number of things.
 func Several(n int, what string) string {
 	if n != 1 && strings.HasSuffix(what, "ch") {

@@ -203,12 +203,7 @@ func (c *Calibration) Set(e Entry) {
 }
 
 // words are what a line can begin with, in the order of a file.
-func words() (names []string) {
-	for _, f := range facts {
-		names = append(names, f.name)
-	}
-	for _, q := range Quantities {
-		names = append(names, q.Name)
-	}
-	return names
+func words() []string {
+	names := spelling.Each(facts, func(f fact) string { return f.name })
+	return append(names, spelling.Each(Quantities, func(q Quantity) string { return q.Name })...)
 }

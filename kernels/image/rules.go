@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
@@ -158,11 +159,7 @@ func (x *examiner) holds(condition []string) bool {
 	if condition[0] == "not" {
 		return !x.holds(condition[1:])
 	}
-	args := make([]string, len(condition)-1)
-	for i, word := range condition[1:] {
-		args[i] = x.fill(word)
-	}
-	return conditions[condition[0]](x, args)
+	return conditions[condition[0]](x, spelling.Each(condition[1:], x.fill))
 }
 
 // found notes what a condition found, unless one before did.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Events are the trace events of an instance, each with a switch of its own (Documentation/trace/events.rst).
@@ -22,9 +24,7 @@ func EventNames(files Files) (names []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the events that can be traced: %w", err)
 	}
-	for _, f := range parseEvents(string(b)) {
-		names = append(names, f.Name)
-	}
+	names = spelling.Each(parseEvents(string(b)), func(f Function) string { return f.Name })
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }

@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -126,11 +127,7 @@ func readSection(files fs.FS, dir string, quote func(string) string) (*Section, 
 	if err := json.Unmarshal(text, &s.Manifest); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	words := make([]string, len(s.Manifest.Args))
-	for i, arg := range s.Manifest.Args {
-		words[i] = quote(arg)
-	}
-	s.Command = strings.Join(words, " ")
+	s.Command = strings.Join(spelling.Each(s.Manifest.Args, quote), " ")
 	for _, in := range slices.Sorted(maps.Keys(s.Manifest.Inputs)) {
 		s.Inputs = append(s.Inputs, Input{in, s.Manifest.Inputs[in]})
 	}
