@@ -4,6 +4,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -70,6 +71,9 @@ func TestQuiet(t *testing.T) {
 		got, err := ParseWindow(text)
 		if (err == nil) != (want != nil) || want != nil && (got != *want || got.String() != text) {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+		if want := fmt.Sprintf("%q: want two times of a day, such as 08:00-18:00", text); err != nil && err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	w := newWorld(t)

@@ -4,9 +4,11 @@ package service
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -221,5 +223,32 @@ func TestEventsOfAnUpdate(t *testing.T) {
 	// arch/x86/kernel/alternative.c).
 	if kinds[RoundSent] != 3 || kinds[Published] != 2 || kinds[Stepped] == 0 {
 		t.Errorf("kinds %v", kinds)
+	}
+}
+
+// TestMachineTells: what the machine says becomes an event of its kind, with all that it says.
+func TestMachineTells(t *testing.T) {
+	s := &Service{events: newRing(born), cfg: Config{At: func(string) {}}}
+	l := s.listener()
+	l.Round(1, 2, cpus.Sync, 3, 4)
+	l.Interrupt(1, 5, cpus.Stop, 6, 7)
+	l.Trap(8, 9, 10, true)
+	l.Step(11, "store", 12, 13)
+	l.Batch(14, 15)
+	events, _ := past(s, s.events.first-1)
+	cpu := func(n int) *int { return &n }
+	want := []*Event{{Kind: RoundSent, CPU: cpu(2), Name: cpus.Sync.String(), Count: 3, FromNS: 4, UntilNS: 4},
+		{Kind: Interrupted, CPU: cpu(5), Name: cpus.Stop.String(), FromNS: 6, UntilNS: 7},
+		{Kind: Trapped, CPU: cpu(8), Hit: true, FromNS: 9, UntilNS: 10},
+		{Kind: Stepped, CPU: cpu(11), Name: "store", FromNS: 12, UntilNS: 13},
+		{Kind: Published, Count: 15, FromNS: 14, UntilNS: 14}}
+	for i, e := range events {
+		e.ID = 0
+		if i >= len(want) || !reflect.DeepEqual(e, want[i]) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	if len(events) != len(want) {
+		t.Errorf("%d events, want %d", len(events), len(want))
 	}
 }
