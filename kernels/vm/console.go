@@ -91,8 +91,8 @@ func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
 		}
 		text := strings.TrimRight(s.Text()[at+len(mark):], "\r")
 		more, err := readLine(text)
-		for _, r := range more.Readings {
-			err = errors.Join(err, r.check(&width))
+		for i := range more.Readings {
+			err = cmp.Or(err, more.Readings[i].check(&width))
 		}
 		if err == nil {
 			err = told.add(more, cpus)

@@ -106,6 +106,7 @@ func TestListenRefuses(t *testing.T) {
 func FuzzListen(f *testing.F) {
 	f.Add(`{"Release":"6.1","Online":"0-3"}`+"\n"+`{"Readings":[{"Action":"a","Direction":"enable","Took":5,"Rows":[{"Name":"CAL","Interrupts":[1,2]}]}]}`, true)
 	f.Add(`{"Skips":[{"Action":"a","Why":"b"}]}`+"\n"+`{"Fail":"x"}`, true)
+	f.Add(`{"Readings":[{"":"","":"","":5}]}`, true)
 	f.Add("@vm 00000000 done", false)
 	f.Fuzz(func(t *testing.T, text string, sums bool) {
 		console := text
