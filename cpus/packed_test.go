@@ -219,7 +219,7 @@ func TestOwes(t *testing.T) {
 	}
 }
 
-// TestCounted: readings of a ledger, what lies between them, and what is conserved.
+// TestCounted: readings of a ledger, the counts between two of them, and their sums.
 func TestCounted(t *testing.T) {
 	l := &Ledger{start: time.Now().Add(-time.Hour), cpus: make([]account, 2)}
 	l.sent[Sync].Store(2)

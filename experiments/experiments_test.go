@@ -227,8 +227,10 @@ func TestFlags(t *testing.T) {
 		Of(&arches, "arch", "", "", func(c *sim.Config) *isa.Arch { return &c.Arch }),
 		Of(&buffers, "buffer", "7,dynamic", "", func(c *sim.Config) *sched.Buffer { return &c.Buffer }),
 		Of(&kinds, "lookup", "", "", func(c *sim.Config) *int3.Lookup { return &c.Lookup }),
-		choice.Counts(&counts, "n", "1,2", "`list` of n", 1, 9), fieldOf(&roles, choice.Declared{Name: "cpus", Default: "busy=2,isolated=1", Doc: "`machine`"}),
-		choice.Strings(&texts, "text", "text", "one", "`texts`", nil), choice.Flag(&yes, "yes", "or no"), choice.File(&file, "file", "`file`"),
+		choice.Counts(&counts, "n", "1,2", "`list` of n", 1, 9), fieldOf(&roles,
+			choice.Declared{Name: "cpus", Default: "busy=2,isolated=1", Doc: "`machine`"}),
+		choice.Strings(&texts, "text", "text", "one", "`texts`", nil), choice.Flag(&yes, "yes", "or no"),
+		choice.File(&file, "file", "`file`"),
 		choice.Count(&one, "one", 3, "`number`", 0, 5), choice.Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, "15",
 			"`number`"),
 	}

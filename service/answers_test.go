@@ -19,7 +19,7 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// TestAnswers: what is told of clients, wants, plans and costs, whole, one step after the other; times and tags are
+// TestAnswers: answers about clients, wants, plans and costs, whole, one step after the other; times and tags are
 // left out.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t)

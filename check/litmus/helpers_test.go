@@ -154,9 +154,14 @@ func random(t *rapid.T, f family) *Test {
 			fmt.Fprintf(&b, "expect none %s\n", c.name)
 		}
 	}
-	test, err := Parse("random", strings.NewReader(b.String()))
+	return drawn(t, b.String())
+}
+
+// drawn reads a program that was drawn.
+func drawn(t *rapid.T, text string) *Test {
+	test, err := Parse("random", strings.NewReader(text))
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.String())
+		t.Fatalf("%v in\n%s", err, text)
 	}
 	return test
 }

@@ -348,9 +348,5 @@ func herdProgram(t *rapid.T) *Test {
 		}
 	}
 	b.WriteString("outcome x=0\nexpect none arm(0,0)\nexpect none arm(0,1)\nexpect none arm(1,1)\n")
-	test, err := Parse("random", strings.NewReader(b.String()))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.String())
-	}
-	return test
+	return drawn(t, b.String())
 }

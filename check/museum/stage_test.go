@@ -12,7 +12,7 @@ import (
 	"github.com/textpoke/textpoke/internal/golden"
 )
 
-// TestMessages: what is said of each wrong text, whole; and what is laid out of each right one.
+// TestMessages: each wrong text has its whole message, and each right one lays out its machine.
 func TestMessages(t *testing.T) {
 	const x86, arm = "machine:\n arch x86_64\n cpus 2\n", "machine:\n arch arm64\n cpus 2\n"
 	const two = x86 + "text:\n disabled\n calls other, ops other\n"

@@ -88,9 +88,11 @@ func TestUnsupported(t *testing.T) {
 		{func(m *explore.Model) { m.Roles[1] = cpus.Isolated }, "isolated CPUs"},
 		{func(m *explore.Model) { m.Roles[1] = cpus.Idle }, "idle CPUs"},
 		{func(m *explore.Model) { m.Roles[1] = cpus.IrqsOff }, "irqsoff CPUs"},
-		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteApart) }, "an ops that is loaded apart from the function that is called with it"},
+		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteApart) },
+			"an ops that is loaded apart from the function that is called with it"},
 		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteApartMasked) }, "an entry that masks interrupts"},
-		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteDirect) }, "calls that are looked up by the address of their site"},
+		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteDirect) },
+			"calls that are looked up by the address of their site"},
 		{func(m *explore.Model) { m.Code.Traits.CallOps = true }, "a site's literal that no step loads"},
 		{func(m *explore.Model) { m.Code.Always = true }, "a site that makes no call meanwhile, though it must " +
 			"always lead to a tracer"},
@@ -108,7 +110,8 @@ func TestUnsupported(t *testing.T) {
 				m.Programs[0].Plan = append(m.Programs[0].Plan, poke.Step{Op: poke.Write, To: 1})
 			}
 		}, ""},
-		{func(m *explore.Model) { m.Programs[0].Menu = []poke.Choice{{}} }, "the workload endless, but it can have the workload once"},
+		{func(m *explore.Model) { m.Programs[0].Menu = []poke.Choice{{}} },
+			"the workload endless, but it can have the workload once"},
 		{func(m *explore.Model) {
 			plan := m.Programs[0].Plan
 			plan[slices.IndexFunc(plan, func(s poke.Step) bool { return s.Op == poke.Write })].Part = poke.Bytes

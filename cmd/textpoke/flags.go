@@ -57,7 +57,7 @@ func wanted(f *pflag.Flag, err error) string {
 //go:embed flags.txt
 var declarations string
 
-// declared are the flags below a name, of which what is said takes the places of %s.
+// declared are the flags below a name. The texts of said take the places of %s.
 func declaredFlags(name string, said ...any) (out []choice.Declared) {
 	for _, line := range strings.Split(fmt.Sprintf(strings.Join(inputs.Below(declarations, name), "\n"), said...), "\n") {
 		d, err := choice.ParseDeclared(line)

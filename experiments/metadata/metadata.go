@@ -43,7 +43,8 @@ var Experiment = (&experiments.Spec[Config, *row]{
 func (c *Config) fields() []*choice.Field {
 	return []*choice.Field{
 		choice.List(&c.Tables, "table", strings.Join(tables.KindNames(), ","),
-			"`list` of tables of what is known of each function", choice.Named(tables.KindNames(), tables.ParseKind, tables.TableKind.String)),
+			"`list` of tables of what is known of each function",
+			choice.Named(tables.KindNames(), tables.ParseKind, tables.TableKind.String)),
 	}
 }
 

@@ -106,8 +106,8 @@ func phases(list []token) (s shape, ok bool) {
 	return s, true
 }
 
-// loop folds a batch that goes from site to site, and stores something. Of what follows the last site, as much belongs to it as follows the
-// others. The longest turn stands for all: a turn may lack what depends on the site.
+// loop folds a batch that goes from site to site, and stores something. Of what follows the last site, as much belongs
+// to it as follows the others. The longest turn stands for all: a turn may lack what depends on the site.
 func loop(list []token, sites int) (s shape, ok bool) {
 	s.loop = true
 	for list[0].site < 0 {

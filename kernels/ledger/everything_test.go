@@ -47,7 +47,7 @@ var everyState = [][]string{nil, {"recording=on"}, {"action=function-tracer"}, {
 	"action=tracepoint:sched/sched_switch"},
 	{"action=function-graph"}, {"action=kprobe"}, {"action=fentry"}}
 
-// TestEverything: the sums of what is predicted of every action on kernels of each kind, and all refusals. Where a
+// TestEverything: the sums of the forecasts of every action on kernels of each kind, and all refusals. Where a
 // sum changes, textpoke kernels predict tells of what.
 func TestEverything(t *testing.T) {
 	var out bytes.Buffer

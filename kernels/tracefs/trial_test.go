@@ -33,7 +33,7 @@ func TestTrialRefuses(t *testing.T) {
 	}
 }
 
-// TestTrialFiles: what was written to an instance is what is read of it.
+// TestTrialFiles: an instance is read back as it was written.
 func TestTrialFiles(t *testing.T) {
 	k := kernel()
 	_, files, _ := opened(t, k)

@@ -105,7 +105,7 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// TestNames: what is asked for and is not there is named.
+// TestNames: a probe that is asked for and missing is named.
 func TestNames(t *testing.T) {
 	if got := Nop10.String() + " " + insns.String(); got != "nop10 Insn(4)" {
 		t.Error(got)

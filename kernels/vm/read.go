@@ -28,7 +28,7 @@ func ReadCounts(file string, r io.Reader) (*Measurement, error) {
 	return m, nil
 }
 
-// Check tells what is wrong with a count that was read: the patcher is the first CPU.
+// Check refuses a count that cannot have been read: the patcher is the first CPU.
 func (c *Count) Check() (column, reason string) {
 	switch {
 	case c.CPU >= mostCPUs:

@@ -23,7 +23,7 @@ func line(text string) string {
 	return fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
 }
 
-// TestParse: each reason why a file is damaged, whole; and what is torn instead.
+// TestParse: each reason why a file is damaged, whole; other files are torn.
 func TestParse(t *testing.T) {
 	head, first := line(`{"points":3}`), line(`{"point":0,"key":"a"}`)
 	last := line(`{"point":2}`)

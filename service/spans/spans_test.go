@@ -151,14 +151,15 @@ func TestSpansThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestSpansThatNobodyReads: one who closes waits no longer than the context for a reader.
-func TestSpansThatNobodyReads(t *testing.T) {
+// TestSpansWithoutReader: Close waits no longer than its context for a reader.
+func TestSpansWithoutReader(t *testing.T) {
 	_, out := io.Pipe()
 	w := New(out)
 	w.Tell(live(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.Close(ctx); !errors.Is(err, io.ErrClosedPipe) || !strings.HasSuffix(err.Error(), "the spans of 1 updates were left out") {
+	err := w.Close(ctx)
+	if !errors.Is(err, io.ErrClosedPipe) || !strings.HasSuffix(err.Error(), "the spans of 1 updates were left out") {
 		t.Error(err)
 	}
 }
