@@ -3,8 +3,6 @@
 package check
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,13 +35,9 @@ func TestTimedReplayRefuses(t *testing.T) {
 // TestNobodySaysTheyAreBack: a CPU that comes into the kernel without saying so is left out
 // by lazy rounds on both engines, whatever it executes meanwhile.
 func TestNobodySaysTheyAreBack(t *testing.T) {
-	plan := filepath.Join(t.TempDir(), "silent.plan")
-	text := "name: silent\nbatching: whole\nevery batch:\nPublish\nfor each patch\nWrite breakpoint\nend\nSync 1 lazy\n" +
-		"for each patch\nWrite tail\nend\nSync 9\nfor each patch\nWrite head\nend\nSync 3 lazy\nUnpublish\n" +
-		"WaitHandlers\nentry:\ncatch up\n"
-	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	plan := planFile(t, "name: silent\nbatching: whole\nevery batch:\nPublish\nfor each patch\nWrite breakpoint\nend\nSync 1 lazy\n"+
+		"for each patch\nWrite tail\nend\nSync 9\nfor each patch\nWrite head\nend\nSync 3 lazy\nUnpublish\n"+
+		"WaitHandlers\nentry:\ncatch up\n")
 	questions, _, err := Questions(axis.Choices{
 		"plan": {plan}, "arch": {"x86_64"}, "sites": {"2"}, "switch": {"true"}, "fetch": {"coherent"},
 		"refs": {"none"}, "cpus": {"busy=1,isolated=1"},

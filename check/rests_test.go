@@ -3,8 +3,6 @@
 package check
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,12 +14,7 @@ import (
 // "safe"; every verdict, whatever it is, says what it assumes.
 func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
 	write := func(name, locks string) string {
-		file := filepath.Join(t.TempDir(), name)
-		text := "name: " + name + "\n" + locks + "every batch:\n    Write word\n    Fence\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
+		return planFile(t, "name: "+name+"\n"+locks+"every batch:\n    Write word\n    Fence\n")
 	}
 	plan, bare := write("silent", ""), write("bare", "locks: plan\n")
 	two := func(plan string) axis.Choices {
