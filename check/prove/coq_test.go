@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // coq has coqc check proofs, in a folder in which what is the same of all is checked once.
@@ -42,8 +43,9 @@ func (c *coq) checks(t *testing.T, texts map[string]string, table string) (ok bo
 	return strings.Contains(said, "Closed under the global context"), said
 }
 
-// TestCoq: Coq accepts the proof of arm64's protocol, with -long of each architecture's. It accepts none in
-// which a view is missing, nor, with -long, one in which it is another one, or whose protocol breaks something.
+// TestCoq: Coq accepts the proof of each architecture's own protocol, with -long every proof of a shipped one. It
+// accepts none in which a view is missing, nor, with -long, one in which it is another one, or whose protocol breaks
+// something.
 func TestCoq(t *testing.T) {
 	if !*both && !*long {
 		t.Skip("Coq is asked with -both and -long")
@@ -52,15 +54,25 @@ func TestCoq(t *testing.T) {
 		t.Skip("coqc is not installed (Debian has it as package coq): Coq checks no proof")
 	}
 	c := coq{dir: t.TempDir()}
-	arches := []string{"arm64"}
+	protocols, want, proved := []string{"native"}, 3, 0
 	if *long {
-		arches = cpus.ArchNames()
+		protocols, want = poke.Names(), 21
 	}
-	for _, arch := range arches {
-		texts := closed(t, setup(t, arch, "native", "")).Coq()
-		if ok, said := c.checks(t, texts, texts["Table.v"]); !ok {
-			t.Errorf("%s: %s", arch, said)
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range protocols {
+			p := closed(t, setup(t, arch, protocol, ""))
+			if properties(p) != "" {
+				continue
+			}
+			proved++
+			texts := p.Coq()
+			if ok, said := c.checks(t, texts, texts["Table.v"]); !ok {
+				t.Errorf("%s %s: %s", arch, protocol, said)
+			}
 		}
+	}
+	if proved != want {
+		t.Errorf("%d proofs: want %d", proved, want)
 	}
 	proof := closed(t, setup(t, "arm64", "native", ""))
 	texts, broken := proof.Coq(), closed(t, setup(t, "x86_64", "native", "drop-sync-1")).Coq()

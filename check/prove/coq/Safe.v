@@ -13,15 +13,23 @@ Definition look (T : table) (at_ : bool) (f : attr -> N) : list N :=
 
 (** * What is computed *)
 
-(** Views by a number of each, so that one is found at once. *)
-Definition key (v : list N) : positive :=
-  fold_left (fun p x => match x with N0 => Pos.iter xO p 9 | Npos q => Pos.iter xO p 9 + q end%positive) v 1%positive.
+(** Views by a number of each, so that one is found at once. Two views of one number would only lose one. *)
+Fixpoint digits (x p : positive) : positive :=
+  match x with xH => p~0 | x~0 => (digits x p)~1~0 | x~1 => (digits x p)~1~1 end%positive.
+Definition key (v : list N) : positive := fold_left (fun p x => digits (N.succ_pos x) p) v 1%positive.
 Definition index_of (l : list (list N)) : PositiveMap.t (list N) :=
   fold_left (fun m v => PositiveMap.add (key v) v m) l (PositiveMap.empty _).
 Fixpoint same_list (v w : list N) : bool :=
   match v, w with [], [] => true | x :: v, y :: w => if x =? y then same_list v w else false | _, _ => false end.
 Definition inside (ix : PositiveMap.t (list N)) (v : list N) : bool :=
   match PositiveMap.find (key v) ix with Some w => same_list v w | None => false end.
+
+(** Views by the patcher that they have. *)
+Definition patcher (f : attr -> N) : positive := key (map f [place; ops; published; reference]).
+Definition beside (m : PositiveMap.t (list (list N))) (p : positive) : list (list N) :=
+  match PositiveMap.find p m with Some l => l | None => [] end.
+Definition crowds (l : list (list N)) : PositiveMap.t (list (list N)) :=
+  fold_left (fun m v => let p := patcher (get v) in PositiveMap.add p (v :: beside m p) m) l (PositiveMap.empty _).
 
 (** All that a CPU and a site can have if they show a view, and whether the CPU is at the site: what it does it
     shows to its own site. *)
@@ -38,26 +46,25 @@ Definition concerns (mine here : bool) (t : test) :=
   (mine || negb (per_cpu (reads t))) && (here || negb (per_site (reads t))).
 
 (** Whether a condition may hold, by what one CPU and one site have. *)
-Definition may (T : table) (mine here : bool) (f : attr -> N) (k : cond) : bool :=
+Definition may (crowd : PositiveMap.t (list (list N))) (mine here : bool) (f : attr -> N) (k : cond) : bool :=
   match k with
   | Own l => if forallb (concerns mine here) l then existsb (holds f) l else true
   | EveryCpu l => if forallb (concerns true false) l then existsb (holds f) l else true
   | EverySite l => if forallb (concerns false true) l then existsb (holds f) l else true
   | SomeCpu l => if forallb (concerns true false) l then
-      existsb (fun w => if forallb (fun a => (per_cpu a || per_site a) || (get w a =? f a)) all
-        then existsb (holds (get w)) l else false) (views T)
+      existsb (fun w => existsb (holds (get w)) l) (beside crowd (patcher f))
       else true
   end.
 
 Definition touches (b : step) (mine here : bool) : bool :=
   (at_site b && mine) || existsb (fun u => reaches mine here true u) (effects b).
 
-Definition leads_inside (T : table) ix (b : step) (mine here there k at_ : bool) (raw : attr -> N) : bool :=
+Definition leads_inside (T : table) ix crowd (b : step) (mine here there k at_ : bool) (raw : attr -> N) : bool :=
   let f := choosing k raw in
   if (if breaks b then mine && here else touches b mine here) then
     if (if here then eqb at_ there else negb (at_ && there)) then
       if (if at_site b && mine && N.testbit (about T) (f does) then there else true) then
-        if forallb (may T mine here f) (when b) then
+        if forallb (may crowd mine here f) (when b) then
           if breaks b then false else
             let f' := new T mine here there f (effects b) in
             inside ix (look T (if at_site b && mine then here else at_) f')
@@ -77,8 +84,19 @@ Definition proper (u : update) : bool :=
     (provided u) &&
   match how u with Become _ => true | Older => attr_beq (what u) does | _ => attr_beq (what u) window end.
 
+(** A step asks of few things whether a site is chosen, or where a CPU is: elsewhere one answer stands for both. *)
+Definition tests (k : cond) := match k with Own l | EveryCpu l | EverySite l | SomeCpu l => l end.
+Definition plain (t : test) := negb (attr_beq (reads t) chosen).
+Definition choices (b : step) : list bool :=
+  if forallb plain (flat_map tests (when b)) && forallb (fun u => forallb plain (provided u)) (effects b)
+  then [false] else both.
+Definition stays (u : update) := match how u with Older => false | _ => true end.
+Definition places (b : step) (here at_ : bool) : list bool :=
+  if forallb stays (effects b) then [eqb here at_] else both.
+
 Definition check (T : table) : bool :=
   let ix := index_of (views T) in
+  let crowd := crowds (views T) in
   let ds := doing T in
   forallb (fun b => forallb proper (effects b)) (steps T) &&
   forallb (fun d => forallb (fun at_ =>
@@ -89,7 +107,7 @@ Definition check (T : table) : bool :=
       if forallb (early mine (snd r)) (when b) then
         if (if breaks b then mine else touches b mine true) then
           forallb (fun here => forallb (fun there => forallb (fun k =>
-            leads_inside T ix b mine here there k (fst r) (snd r)) both) both) both
+            leads_inside T ix crowd b mine here there k (fst r) (snd r)) (choices b)) (places b here (fst r))) both
         else true
       else true) both) near) (behind T ds v)) (views T).
 
@@ -118,6 +136,20 @@ Proof.
   intros l v. unfold inside. destruct (PositiveMap.find (key v) (index_of l)) eqn:E; try discriminate.
   intros S. apply same_list_true in S. subst. revert E. apply indexed; auto.
   intros k w. rewrite PositiveMap.gempty. discriminate.
+Qed.
+
+Lemma crowded : forall V v, In v V -> In v (beside (crowds V) (patcher (get v))).
+Proof.
+  intros V v. unfold crowds. generalize (PositiveMap.empty (list (list N))).
+  assert (K : forall l m, In v (beside m (patcher (get v))) -> In v (beside (fold_left (fun m v =>
+      let p := patcher (get v) in PositiveMap.add p (v :: beside m p) m) l m) (patcher (get v)))).
+  { induction l as [|w l IH]; intros m H; [exact H|]. apply IH. cbv zeta. unfold beside at 1.
+    destruct (Pos.eq_dec (patcher (get v)) (patcher (get w))) as [E|E].
+    - rewrite E, PositiveMap.gss. right. rewrite <- E. exact H.
+    - rewrite PositiveMap.gso by exact E. exact H. }
+  induction V as [|w V IH]; intros m H; [destruct H|destruct H as [->|H]].
+  - cbn [fold_left]. apply K. unfold beside. rewrite PositiveMap.gss. left. reflexivity.
+  - cbn [fold_left]. apply IH. exact H.
 Qed.
 
 Lemma holds_ext : forall f g l, (forall t, In t l -> f (reads t) = g (reads t)) ->
@@ -185,6 +217,62 @@ Qed.
 Lemma in_both : forall b, In b both.
 Proof. intros []; simpl; auto. Qed.
 
+Lemma look_ext : forall T at1 f g, (forall a, a <> chosen -> f a = g a) -> look T at1 f = look T at1 g.
+Proof.
+  intros T at1 f g H. unfold look. apply map_ext_in. intros a Ha. rewrite <- (H does) by discriminate.
+  assert (a <> chosen) by (intros ->; simpl in Ha; intuition discriminate).
+  destruct a; auto.
+Qed.
+
+Lemma choices_are : forall b, choices b = [false] \/ choices b = both.
+Proof. intros b. unfold choices. destruct (_ && _); auto. Qed.
+
+Lemma plain_tests : forall k raw l, forallb plain l = true -> forall t, In t l ->
+  choosing k raw (reads t) = choosing false raw (reads t).
+Proof.
+  intros k raw l P t Ht. rewrite forallb_forall in P. specialize (P t Ht). unfold plain in P.
+  destruct (reads t); try reflexivity; discriminate.
+Qed.
+
+(** Whether a site is chosen makes no difference to a step that does not ask. *)
+Lemma unasked : forall T ix crowd b mine here there k at_ raw, choices b = [false] ->
+  leads_inside T ix crowd b mine here there k at_ raw = leads_inside T ix crowd b mine here there false at_ raw.
+Proof.
+  intros T ix crowd b mine here there k at1 raw H. unfold choices in H. destruct (_ && _) eqn:P in H; [|discriminate].
+  apply andb_prop in P as [Pw Pe]. rewrite forallb_forall in Pe.
+  assert (M : forallb (may crowd mine here (choosing k raw)) (when b) =
+              forallb (may crowd mine here (choosing false raw)) (when b)).
+  { induction (when b) as [|c cs IH]; [reflexivity|]. cbn [flat_map forallb] in *. rewrite forallb_app in Pw.
+    apply andb_prop in Pw as [Pc Pw]. rewrite IH by assumption. f_equal.
+    assert (E : existsb (holds (choosing k raw)) (tests c) = existsb (holds (choosing false raw)) (tests c))
+      by (apply holds_ext, plain_tests; assumption).
+    destruct c; cbn [tests may] in *; rewrite ?E; reflexivity. }
+  unfold leads_inside. cbv zeta. rewrite M. change (choosing k raw does) with (choosing false raw does).
+  erewrite (look_ext T _ (new T mine here there (choosing k raw) (effects b))); [reflexivity|].
+  intros a Ha. unfold new. assert (E : choosing k raw a = choosing false raw a) by (destruct a; auto; contradiction).
+  rewrite E. generalize (choosing false raw a) at 2 4.
+  induction (effects b) as [|u us IH]; intros n; [reflexivity|]. cbn [fold_left].
+  rewrite (all_hold_ext _ (choosing false raw) (provided u)) by (apply plain_tests, Pe; left; reflexivity).
+  change (changed T (choosing k raw) (how u)) with (changed T (choosing false raw) (how u)).
+  apply IH. intros v Hv. apply Pe. right. exact Hv.
+Qed.
+
+(** Where the acting CPU is makes no difference to a step that takes no promise back, but that some cannot be. *)
+Lemma anywhere : forall T ix crowd b mine here there k at_ raw, forallb stays (effects b) = true ->
+  leads_inside T ix crowd b mine here (eqb here at_) k at_ raw = true -> leads_inside T ix crowd b mine here there k at_ raw = true.
+Proof.
+  intros T ix crowd b mine here there k at1 raw P. unfold leads_inside. cbv zeta.
+  assert (E : forall a, new T mine here (eqb here at1) (choosing k raw) (effects b) a =
+                        new T mine here there (choosing k raw) (effects b) a).
+  { intros a. unfold new. generalize (choosing k raw a) at 2 4.
+    induction (effects b) as [|u us IH]; intros n; [reflexivity|]. cbn [forallb fold_left] in *.
+    apply andb_prop in P as [Pu P]. replace (reaches mine here (eqb here at1) u) with (reaches mine here there u);
+      [now apply IH|]. unfold reaches, stays in *. destruct (how u); try reflexivity. discriminate. }
+  erewrite (look_ext T _ (new T mine here (eqb here at1) (choosing k raw) (effects b))) by (intros; apply E).
+  destruct (at_site b && mine && N.testbit (about T) (choosing k raw does)), here, there, at1; cbn [eqb negb andb];
+    auto; destruct (if breaks b then _ else _); auto.
+Qed.
+
 Section Safe.
   Variable T : table.
   Variables Cpu Site : Type.
@@ -213,13 +301,6 @@ Section Safe.
   Lemma value_cpu : forall st ch c c' s a, per_cpu a = false -> value st ch c s a = value st ch c' s a.
   Proof. intros st ch c c' s a H. destruct a; try discriminate H; reflexivity. Qed.
 
-  Lemma look_ext : forall at1 f g, (forall a, a <> chosen -> f a = g a) -> look T at1 f = look T at1 g.
-  Proof.
-    intros at1 f g H. unfold look. apply map_ext_in. intros a Ha. rewrite <- (H does) by discriminate.
-    assert (a <> chosen) by (intros ->; simpl in Ha; intuition discriminate).
-    destruct a; auto.
-  Qed.
-
   Lemma get_look : forall at1 f a, a <> chosen -> a <> does -> get (look T at1 f) a = f a.
   Proof. intros at1 f a H H'. destruct a; try reflexivity; contradiction. Qed.
 
@@ -247,7 +328,7 @@ Section Safe.
     forall v r b mine here there k, In v (views T) -> In r (behind T (doing T) v) -> In b (steps T) ->
       forallb (early false (get v)) (when b) = true -> forallb (early mine (snd r)) (when b) = true ->
       (if breaks b then mine else touches b mine true) = true ->
-      leads_inside T (index_of (views T)) b mine here there k (fst r) (snd r) = true.
+      leads_inside T (index_of (views T)) (crowds (views T)) b mine here there k (fst r) (snd r) = true.
   Proof.
     generalize checked. unfold check. cbv zeta. intros H. apply andb_prop in H as [H H3].
     apply andb_prop in H as [H1 H2].
@@ -256,17 +337,22 @@ Section Safe.
     rewrite forallb_forall in H3. specialize (H3 b). rewrite filter_In in H3. specialize (H3 (conj Hb E1)).
     rewrite forallb_forall in H3. specialize (H3 mine (in_both _)). rewrite E2, E3 in H3.
     rewrite forallb_forall in H3. specialize (H3 here (in_both _)).
-    rewrite forallb_forall in H3. specialize (H3 there (in_both _)).
-    rewrite forallb_forall in H3. exact (H3 k (in_both _)).
+    assert (K : forall t, In t (places b here (fst r)) ->
+      leads_inside T (index_of (views T)) (crowds (views T)) b mine here t k (fst r) (snd r) = true).
+    { intros t Ht. rewrite forallb_forall in H3. specialize (H3 t Ht). rewrite forallb_forall in H3.
+      destruct (choices_are b) as [C|C]; [rewrite unasked by exact C|]; apply H3; rewrite C;
+        [left; reflexivity|apply in_both]. }
+    unfold places in K. destruct (forallb stays (effects b)) eqn:S; [|apply K, in_both].
+    apply anywhere; auto. apply K. left. reflexivity.
   Qed.
 
   (** What cannot be, told at once, cannot be. *)
-  Lemma not_early : forall ix b m mine here there k at1 g raw,
+  Lemma not_early : forall ix crowd b m mine here there k at1 g raw,
     (m = true -> mine = true) -> (forall a, (per_cpu a = true -> m = true) -> per_site a = false -> g a = raw a) ->
-    forallb (early m g) (when b) = false -> leads_inside T ix b mine here there k at1 raw = true.
+    forallb (early m g) (when b) = false -> leads_inside T ix crowd b mine here there k at1 raw = true.
   Proof.
-    intros ix b m mine here there k at1 g raw Hm Hg E. unfold leads_inside. cbv zeta.
-    assert (M : forallb (may T mine here (choosing k raw)) (when b) = false).
+    intros ix crowd b m mine here there k at1 g raw Hm Hg E. unfold leads_inside. cbv zeta.
+    assert (M : forallb (may crowd mine here (choosing k raw)) (when b) = false).
     { destruct (forallb (may _ _ _ _) _) eqn:M; auto. rewrite <- E. symmetry. apply forallb_forall. intros x Hx.
       rewrite forallb_forall in M. specialize (M x Hx). destruct x as [l|l|l|l]; auto. unfold early. unfold may in M.
       destruct (forallb (concerns m false) l) eqn:C; auto. rewrite forallb_forall in C.
@@ -282,7 +368,7 @@ Section Safe.
   Qed.
 
   Lemma leads : forall v r b mine here there k, In v (views T) -> In r (behind T (doing T) v) -> In b (steps T) ->
-    leads_inside T (index_of (views T)) b mine here there k (fst r) (snd r) = true.
+    leads_inside T (index_of (views T)) (crowds (views T)) b mine here there k (fst r) (snd r) = true.
   Proof.
     intros v r b mine here there k Hv Hr Hb. destruct (forallb (early false (get v)) (when b)) eqn:E1.
     - destruct (forallb (early mine (snd r)) (when b)) eqn:E2; [|now apply not_early with mine (snd r)].
@@ -306,7 +392,7 @@ Section Safe.
 
   (** A condition that the acting CPU and site meet may hold, to each CPU and site. *)
   Lemma met : forall st, shown st -> forall ch c0 s0 c s k f, meets Cpu Site st ch c0 s0 k ->
-    (forall a, f a = value st ch c s a) -> may T (is same_cpu c c0) (is same_site s s0) f k = true.
+    (forall a, f a = value st ch c s a) -> may (crowds (views T)) (is same_cpu c c0) (is same_site s s0) f k = true.
   Proof.
     intros st Hst ch c0 s0 c s k f Hk Hf. destruct k as [l|l|l|l]; cbn [meets] in Hk; unfold may; cbv beta.
     - destruct (forallb _ l) eqn:C; auto. refine (eq_trans _ Hk). apply holds_ext. intros t Ht. rewrite Hf.
@@ -322,20 +408,20 @@ Section Safe.
       rewrite forallb_forall in C. specialize (C t Ht). unfold concerns in C. apply andb_prop in C as [Cc _].
       apply value_cpu. now apply negb_true_iff.
     - destruct (forallb (concerns true false) l) eqn:C; auto. destruct Hk as [c9 Hk].
-      apply existsb_exists. set (s9 := at_ st c9). exists (look T true (value st none c9 s9)). split.
-      { pose proof (Hst c9 s9) as H. unfold s9 in H. rewrite is_refl in H. exact H. }
-      assert (G : forall a, a <> chosen -> get (look T true (value st none c9 s9)) a = value st none c9 s9 a)
-        by (intros a Ha; destruct a; try reflexivity; contradiction).
-      cbv beta. match goal with |- context [forallb ?g all] => replace (forallb g all) with true end.
+      set (s9 := at_ st c9). set (w := look T true (value st none c9 s9)).
+      assert (G : forall a, a <> chosen -> a <> does -> get w a = value st none c9 s9 a)
+        by (intros a H1 H2; apply get_look; assumption).
+      assert (Gd : get w does = value st none c9 s9 does) by reflexivity.
+      apply existsb_exists. exists w. split.
+      + replace (patcher f) with (patcher (get w)).
+        * apply crowded. pose proof (Hst c9 s9) as H. unfold s9 in H. rewrite is_refl in H. exact H.
+        * unfold patcher. f_equal. cbn [map]. rewrite !Hf. reflexivity.
       + refine (eq_trans _ Hk). apply holds_ext. intros t Ht. rewrite forallb_forall in C. specialize (C t Ht).
         unfold concerns in C. simpl in C. apply negb_true_iff in C.
         assert (reads t <> chosen) by (intros E; rewrite E in C; discriminate).
-        rewrite G, (chosen_only st ch) by assumption. apply value_site. assumption.
-      + symmetry. apply forallb_forall. intros a Ha. rewrite Hf.
-        assert (a <> chosen) by (intros ->; simpl in Ha; intuition discriminate).
-        rewrite G, (chosen_only st ch) by assumption.
-        destruct (per_cpu a) eqn:Ec; auto. destruct (per_site a) eqn:Es; auto. simpl.
-        rewrite (value_site st none c9 s9 s), (value_cpu st none c9 c) by assumption. apply N.eqb_refl.
+        rewrite (chosen_only st ch) by assumption. transitivity (value st none c9 s9 (reads t));
+          [|apply value_site; assumption].
+        destruct (attr_eq_dec (reads t) does) as [->|]; auto.
   Qed.
 
   (** What everything is behind a step is what the step makes of it there. *)
@@ -368,12 +454,12 @@ Section Safe.
     intros st Hst ch c0 s0 b Hb [Habout Hwhen].
     assert (L : forall c s, exists at1 raw, at1 = is same_site (at_ st c) s /\
       (forall a, choosing (ch s) raw a = value st ch c s a) /\
-      leads_inside T (index_of (views T)) b (is same_cpu c c0) (is same_site s s0) (is same_site (at_ st c) s0)
+      leads_inside T (index_of (views T)) (crowds (views T)) b (is same_cpu c c0) (is same_site s s0) (is same_site (at_ st c) s0)
         (ch s) at1 raw = true).
     { intros c s. destruct (cover st Hst ch c s) as (v & r & Hv & Hr & Ha & Hf).
       exists (fst r), (snd r). repeat split; auto. now apply leads with v. }
     assert (M : forall c s f, (forall a, f a = value st ch c s a) ->
-      forallb (may T (is same_cpu c c0) (is same_site s s0) f) (when b) = true).
+      forallb (may (crowds (views T)) (is same_cpu c c0) (is same_site s s0) f) (when b) = true).
     { intros c s f Hf. apply forallb_forall. intros k Hk. apply met with st ch; auto. }
     assert (A : forall c s, (if is same_site s s0 then eqb (is same_site (at_ st c) s) (is same_site (at_ st c) s0)
       else negb (is same_site (at_ st c) s && is same_site (at_ st c) s0)) = true).
