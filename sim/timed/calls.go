@@ -290,7 +290,7 @@ func poisson(mean float64, src rand.Source) uint64 {
 		if us >= 0.07 && v <= inside {
 			return uint64(k)
 		}
-		if k <= 0 || us < 0.013 && v > us {
+		if k < 0 || us < 0.013 && v > us {
 			continue
 		}
 		if lg, _ := math.Lgamma(k + 1); math.Log(v*alpha/(a/(us*us)+b)) <= k*math.Log(mean)-mean-lg {

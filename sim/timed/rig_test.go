@@ -131,6 +131,15 @@ func (r *rig) update(enable bool) Outcome {
 
 // try is update where that may fail.
 func (r *rig) try(enable bool) (Outcome, error) {
+	part, err := r.part(enable)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.Update(r.t.Context(), part)
+}
+
+// part is an update of all sites.
+func (r *rig) part(enable bool) (Part, error) {
 	patches := append([]poke.Patch(nil), r.enable...)
 	part := Part{Update: &poke.Update{Patches: patches, Settles: r.protocol.Settles(r.shape)}}
 	if enable {
@@ -157,11 +166,7 @@ func (r *rig) try(enable bool) (Outcome, error) {
 		}
 	}
 	emit := func(st poke.Step) { part.Plan = append(part.Plan, st) }
-	err := r.protocol.Compile(part.Shape, ranges, r.mutation.Through(emit))
-	if err != nil {
-		return Outcome{}, err
-	}
-	return r.Update(r.t.Context(), part)
+	return part, r.protocol.Compile(part.Shape, ranges, r.mutation.Through(emit))
 }
 
 // toggle enables and disables all sites.
