@@ -93,6 +93,32 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestRelocationsOfNothing: relocations for a section that there is not are passed over.
+func TestRelocationsOfNothing(t *testing.T) {
+	whole := object(t, "testdata/module.S")
+	f, err := elf.NewFile(bytes.NewReader(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ReadModule("m.ko", whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range []int{len(f.Sections), 1 << 20} {
+		b := bytes.Clone(whole)
+		for i, s := range f.Sections {
+			if s.Type == elf.SHT_RELA && f.Sections[s.Info].Name == "__mcount_loc" {
+				const header, place = 64, 44 // of sh_info in Elf64_Shdr
+				le.PutUint32(b[le.Uint64(b[0x28:])+uint64(header*i+place):], uint32(info))
+			}
+		}
+		m, err := ReadModule("m.ko", b)
+		if err != nil || m.Records != want.Records-2 || m.Sites != want.Sites {
+			t.Errorf("section %d: %+v, %v", info, m, err)
+		}
+	}
+}
+
 // TestNoModule: what is no module is refused in words.
 func TestNoModule(t *testing.T) {
 	whole := object(t, "testdata/module.S")

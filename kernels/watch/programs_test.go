@@ -177,3 +177,21 @@ func TestSymbols(t *testing.T) {
 		t.Errorf("%v, want the cause", err)
 	}
 }
+
+// failing is something that cannot be closed.
+type failing string
+
+func (f failing) Close() error { return errors.New(string(f)) }
+
+// TestCloseTellsAll: whatever cannot be given back is told, in the order in which it was tried.
+func TestCloseTellsAll(t *testing.T) {
+	const none = 1 << 30 // no file has this number
+	p := &programs{measured: failing("measuring"), counts: table(none), lost: table(none)}
+	err := p.Close()
+	if err == nil || err.Error() != "measuring\n"+syscall.EBADF.Error()+"\n"+syscall.EBADF.Error() {
+		t.Errorf("%v", err)
+	}
+	if err := (&programs{}).Close(); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+}
