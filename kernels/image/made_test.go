@@ -174,12 +174,6 @@ func TestNamesOfPlaces(t *testing.T) {
 	if got := k.TracepointsIn("f"); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%q", got)
 	}
-	if got := k.TracepointsIn("g"); got != nil {
-		t.Errorf("%q", got)
-	}
-	if CallOf("a") != "tp_func_a" {
-		t.Error(CallOf("a"))
-	}
 }
 
 // TestUnnamedTables: without names of data the table of branches is the longest run of at least a hundred entries, tracepoints
