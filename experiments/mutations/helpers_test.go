@@ -81,6 +81,25 @@ func (a *Answer) table(t *testing.T) results.Table {
 	return table
 }
 
+// answered are rows by the options and the command that asks for them: several tests ask the same.
+var answered sync.Map
+
+// rowOf is the answer to a question.
+func rowOf(t *testing.T, q *check.Question, o explore.Options) check.VerdictRow {
+	t.Helper()
+	command := check.Command(q.Flags())
+	key := fmt.Sprintf("%+v %s", o, command)
+	if row, ok := answered.Load(key); ok {
+		return row.(check.VerdictRow)
+	}
+	row, err := q.Ask(t.Context(), o)
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	answered.Store(key, row)
+	return row
+}
+
 // ask answers a grid's questions.
 func ask(t *testing.T, g axis.Choices, o explore.Options) *Answer {
 	t.Helper()
@@ -90,11 +109,7 @@ func ask(t *testing.T, g axis.Choices, o explore.Options) *Answer {
 	}
 	a := answerOf(len(questions))
 	for _, q := range questions {
-		row, err := q.Ask(t.Context(), o)
-		if err != nil {
-			t.Fatalf("%s: %v", check.Command(q.Flags()), err)
-		}
-		if err := a.Add(row); err != nil {
+		if err := a.Add(rowOf(t, q, o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,10 +139,14 @@ func one(t *testing.T, spec string, sites int, preempt bool) *check.VerdictRow {
 	g := wholeGrid()
 	g["arch"], g["protocol"], g["fetch"] = f[:1], f[1:2], f[3:4]
 	g["sites"], g["preempt"] = []string{fmt.Sprint(sites)}, []string{fmt.Sprint(preempt)}
-	a := ask(t, g, search)
-	for i := range a.Rows {
-		if a.Rows[i].Mutation == strings.Trim(f[2], "-") {
-			return &a.Rows[i]
+	questions, err := Questions(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range questions {
+		if q.Mutation == strings.Trim(f[2], "-") {
+			row := rowOf(t, q, search)
+			return &row
 		}
 	}
 	t.Fatalf("%s: no such combination", spec)

@@ -115,7 +115,7 @@ func TestLiterature(t *testing.T) {
 // TestSameOnAnyNumberOfCores: the table is the same every time.
 func TestSameOnAnyNumberOfCores(t *testing.T) {
 	g := wholeGrid()
-	g["protocol"] = []string{"native", "stop-machine"}
+	g["arch"], g["protocol"] = []string{"x86_64", "riscv64"}, []string{"word", "stop-machine"}
 	var tables []string
 	for _, workers := range []int{1, 5} {
 		o := search
