@@ -97,7 +97,7 @@ func (p *pipe) join(f *follower) error {
 		if err != nil {
 			return err
 		}
-		p.followers, p.stop, p.done = map[*follower]bool{}, make(chan struct{}), make(chan struct{})
+		p.followers, p.stop, p.done = map[*follower]bool{f: true}, make(chan struct{}), make(chan struct{})
 		go p.read(from, p.stop, p.done)
 	}
 	p.mu.Lock()
