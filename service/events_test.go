@@ -49,7 +49,7 @@ func TestEventsResume(t *testing.T) {
 		missed       int64
 	}{
 		{0, before + 1, 10, 0}, {before, before + 1, 10, 0}, {before + 4, before + 5, 6, 0},
-		{before + 10, 0, 0, 0}, {before + 99, before + 1, 10, -1}, // of the future
+		{before + 10, 0, 0, 0}, {before + 11, before + 1, 10, -1}, {before + 99, before + 1, 10, -1}, // of the future
 		{4, before + 1, 10, -1}, {10, before + 1, 10, -1}, // of an earlier start
 	} {
 		past, missed := all(r.read(tt.after))

@@ -177,6 +177,12 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			s.live.(*simulated).CheckAll(func(rec int) bool { return want[rec] }) // start looks for violations in the end
 		})
 	}
+	for _, point := range []string{BeforeAccept, AfterAccept, BeforeApply, AfterApply, BeforeAnswer, AfterAnswer,
+		BeforeCompact, DuringCompact, AfterCompact} {
+		if images[point].dir == "" {
+			t.Errorf("nobody was killed %s", point)
+		}
+	}
 	if len(images) < 10 {
 		t.Errorf("only %d points: %v", len(images), slices.Sorted(maps.Keys(images)))
 	}
