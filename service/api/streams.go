@@ -120,7 +120,6 @@ func (h *Handler) streamed(w http.ResponseWriter, r *http.Request, kind string, 
 		return nil
 	}
 	text := buffers.Get().(*bytes.Buffer)
-	text.Reset()
 	defer buffers.Put(text)
 	return run(&pieces{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write, text: text})
 }
@@ -135,7 +134,7 @@ type pieces struct {
 	w        http.ResponseWriter
 	out      *http.ResponseController
 	patience time.Duration
-	text     *bytes.Buffer // the next
+	text     *bytes.Buffer // the next; what is in it was sent before
 }
 
 // stream writes events to one reader.
