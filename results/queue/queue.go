@@ -120,7 +120,7 @@ func Connect(ctx context.Context, url string, o Options) (*Queue, error) {
 	}
 	q := &Queue{Options: o, nc: nc}
 	if err := q.open(ctx); err != nil {
-		nc.Close()
+		defer nc.Close() // its address goes into the error
 		return nil, fmt.Errorf("queue %s: %w", nc.ConnectedUrlRedacted(), err)
 	}
 	return q, nil
@@ -211,14 +211,13 @@ func (q *Queue) persist(ctx context.Context, try func(context.Context) error) er
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		err := once(ctx, try)
-		switch {
+		switch err := once(ctx, try); {
 		case err == nil:
 			return nil
-		case errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+			sleep(ctx, pause) != nil && errors.Is(err, nats.ErrNoResponders): // servers without JetStream say nothing
 			return fmt.Errorf("%w: start the server with -js, or textpoke-queue", err)
-		}
-		if sleep(ctx, pause) != nil {
+		case ctx.Err() != nil:
 			return err
 		}
 	}
