@@ -59,7 +59,7 @@ func bodyProblem(err error, v any) error {
 			return unknownField(field, v)
 		case kind.GoType == reflect.TypeFor[time.Time]() && kind.JSONKind == '"':
 			return badField(field, "want a time as RFC 3339 has it, such as 2026-12-31T23:59:59Z")
-		case kind.Err != nil && kind.JSONKind == 0:
+		case kind.GoType == reflect.TypeFor[Value](): // which says by itself what it wants
 			return badField(field, "%v", kind.Err)
 		}
 		return badField(field, "a JSON %s does not go there", names[kind.JSONKind])

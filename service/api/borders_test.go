@@ -59,8 +59,8 @@ func TestHeadersOfAll(t *testing.T) {
 	}
 }
 
-// TestPanics: who makes a handler panic is told that something failed, if nothing was told before; the log tells all, and
-// nothing where the answer is only cut off.
+// TestPanics: who makes a handler panic is told that something failed, if nothing was told before; the log tells all,
+// and nothing where the answer is only cut off.
 func TestPanics(t *testing.T) {
 	for i, c := range []struct {
 		serve        http.HandlerFunc
@@ -151,10 +151,13 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestTextBorders: how long a text, and a list of them, may be, and the characters around those that control terminals.
+// TestTextBorders: how long a text, and a list of them, may be, and the characters around those that control
+// terminals.
 func TestTextBorders(t *testing.T) {
-	for s, want := range map[string]string{"": "<nil>", "abc": "<nil>", "abcd": "f: 4 bytes, want at most 3", " ~": "<nil>",
-		"\x1f": "f: control characters in it", "\x7f": "f: control characters in it", "\x80": "f: not UTF-8", "\u0080": "<nil>"} {
+	for s, want := range map[string]string{"": "<nil>", "abc": "<nil>", "abcd": "f: 4 bytes, want at most 3",
+		" ~":   "<nil>",
+		"\x1f": "f: control characters in it", "\x7f": "f: control characters in it", "\x80": "f: not UTF-8",
+		"\u0080": "<nil>"} {
 		if got := fmt.Sprint(text("f", s, 3)); got != want {
 			t.Errorf("%q: %s, want %s", s, got, want)
 		}
@@ -193,7 +196,8 @@ func TestAwaits(t *testing.T) {
 			t.Errorf("%d: idle are %+v, want %+v", i, got, want)
 		}
 	}
-	(*connLimit)(nil).awaits(httptest.NewRequest("POST", "/", nil))()
+	r := httptest.NewRequest("POST", "/", nil)
+	(*connLimit)(nil).awaits(r.WithContext(context.WithValue(r.Context(), connKey{}, here)))()
 }
 
 // TestBusyBehindTheBody: a connection whose request is being answered is busy; a request that is refused once it

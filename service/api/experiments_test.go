@@ -48,6 +48,9 @@ func TestExperiments(t *testing.T) {
 	if len(page.Results) != 2 || page.Next != 2 || page.Results[0].Name != "answer" {
 		t.Errorf("%+v", page)
 	}
+	if page = is[Results](w.do("GET", "/v1/results?limit=3", nil), 200); len(page.Results) != 3 || page.Next != 0 {
+		t.Errorf("%+v", page)
+	}
 	if page = is[Results](w.do("GET", "/v1/results?after=2", nil), 200); len(page.Results) != 1 || page.Next != 0 {
 		t.Errorf("%+v", page)
 	}

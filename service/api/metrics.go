@@ -64,6 +64,7 @@ func newMetrics(h *Handler) *metrics {
 	waited := seconds("wait", "Time from asking until a batch took it up.")
 	lived := seconds("live", "Time from asking until the end was durable.")
 	m.observer = service.Observer{
+		Written: seconds("journal_commit", "Time that a transaction takes to get on the disk."),
 		Ended: func(c service.Course) {
 			accepted(c.Written.Sub(c.Handed))
 			if !c.Began.IsZero() {
@@ -71,7 +72,6 @@ func newMetrics(h *Handler) *metrics {
 			}
 			lived(c.Ended.Sub(c.Submitted))
 		},
-		Written: seconds("journal_commit", "Time that a transaction takes to get on the disk."),
 		Carried: func(requests int) { carried.Observe(float64(requests)) },
 	}
 	m.serve = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
