@@ -247,8 +247,12 @@ func TestProtocolsOfValues(t *testing.T) {
 			t.Errorf("%v: %s, want %s", values, got, want)
 		}
 	}
-	if got := newMade().kernel().Protocol(); got != "" {
+	k := newMade().kernel()
+	if got := k.Protocol(); got != "" {
 		t.Errorf("of a kernel without functions: %q", got)
+	}
+	if _, unknown := k.Mechanisms(); !slices.Contains(unknown, UpdateRounds+": no rule holds: ftrace_make_call is not there") {
+		t.Errorf("%q", unknown)
 	}
 }
 

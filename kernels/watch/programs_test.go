@@ -12,6 +12,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
 // formats are those of events as Debian's 6.12 for x86_64 has them (events/GROUP/NAME/format of its tracefs).
@@ -193,5 +195,54 @@ func TestCloseTellsAll(t *testing.T) {
 	}
 	if err := (&programs{}).Close(); err != nil {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// formatted is a tracefs that has the formats of some events.
+type formatted struct {
+	tracefs.Files
+	of map[string]string
+}
+
+func (f formatted) Read(name string) ([]byte, error) {
+	text, ok := f.of[name]
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+// TestLoads: a kernel without the events is told so, and one whose event has another format, by the event's name; whatever
+// was attached so far is given back. A program that cannot be attached is an error, and no link.
+func TestLoads(t *testing.T) {
+	symbolsAre(t, "1 T elsewhere\n")
+	p := &programs{}
+	if err := p.tables(nil); err != nil {
+		t.Skipf("skipped: this kernel gives us no tables: %v", err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	for _, c := range []struct {
+		of   map[string]string
+		want string
+	}{
+		{nil, errNoEvents.Error()},
+		{map[string]string{"events/csd/csd_queue_cpu/format": "no fields"}, "csd/csd_queue_cpu: its format has no field cpu"},
+		{map[string]string{"events/tlb/tlb_flush/format": "no fields"}, "tlb/tlb_flush: its format has no field reason"},
+		{map[string]string{"events/timer/timer_expire_entry/format": "no fields"}, errNoEvents.Error()}, // nobody is isolated
+	} {
+		if s, err := load(formatted{of: c.of}, nil); s != nil || err == nil || err.Error() != c.want {
+			t.Errorf("%v: %v, %v, want %s", c.of, s, err, c.want)
+		}
+	}
+	of := map[string]string{"events/timer/timer_expire_entry/format": "no fields"}
+	if _, err := load(formatted{of: of}, []int{1}); err == nil || err.Error() != "timer/timer_expire_entry: its format has no field function" {
+		t.Error(err)
+	}
+	err := p.attach(0, formats(t)["csd_queue_cpu"])
+	if attached := len(p.links) == 1; (err == nil) != attached || err == nil && p.links[0] == nil {
+		t.Errorf("%d links, %v", len(p.links), err)
+	}
+	if err := p.attach(0, "no fields"); err == nil {
+		t.Error("a program without its fields")
 	}
 }
