@@ -69,6 +69,69 @@ func TestRunSingle(t *testing.T) {
 	}
 }
 
+// TestSingleIsJudged: a single poke that is executed goes alone, or is queued; where none can be, the reason is told.
+func TestSingleIsJudged(t *testing.T) {
+	rules := MustRules("single\n\talone if single alone | {error}\n\tqueued if single queued | {error}\n\tnone if single unknown | {error}")
+	for order, want := range map[string]string{"-DORDERED": "alone", "-DUNORDERED": "queued"} {
+		k := vectorKernel(t, "-DSLOTS=256", "-DROUNDS=3", order)
+		if a, ok := k.Judge(&rules[0], nil); !ok || a.Value != want || a.Evidence != "<nil>" {
+			t.Errorf("%s: %+v, %v", order, a, ok)
+		}
+		k.Records.Sites = k.Records.Sites[:2]
+		if a, ok := k.Judge(&rules[0], nil); !ok || a.Value != "none" || a.Evidence != ErrNoBatch.Error() {
+			t.Errorf("%s, too few records: %+v, %v", order, a, ok)
+		}
+	}
+}
+
+// TestMemoryOfQueues: functions that the code calls for memory give as much as they are asked for, each time elsewhere; what is
+// made larger holds what it held; and bytes are copied and repeated.
+func TestMemoryOfQueues(t *testing.T) {
+	k := vectorKernel(t, "-DSLOTS=0", "-DROUNDS=3")
+	q := k.newQueue()
+	names := []string{"__kmalloc", "__kmalloc_cache_noprof", "memcpy", "memset", "krealloc", "text_poke", "__text_poke", "mutex_lock", "lock_is_held_type"}
+	for i, name := range names {
+		k.Names[name] = []uint64{uint64(0x1000 + 16*i)}
+	}
+	k.hook(q)
+	call := func(name string, args ...uint64) uint64 {
+		t.Helper()
+		at, _ := k.Addr(name)
+		got, err := q.Call(at, args...)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return got
+	}
+	a, b := call("__kmalloc", 16), call("__kmalloc_cache_noprof", 0, 0, 16)
+	if a == 0 || b == 0 || a == b {
+		t.Fatalf("%#x and %#x", a, b)
+	}
+	q.Store(a, []byte("some memory here"))
+	if got := call("memcpy", b, a, 4); got != b || string(q.Load(b, 5)) != "some\x00" {
+		t.Errorf("%#x, %q", got, q.Load(b, 5))
+	}
+	if got := call("memset", b+4, '!', 2); got != b+4 || string(q.Load(b, 7)) != "some!!\x00" {
+		t.Errorf("%#x, %q", got, q.Load(b, 7))
+	}
+	larger := call("krealloc", a, 32)
+	if larger == a || string(q.Load(larger, 16)) != "some memory here" {
+		t.Errorf("%#x, %q", larger, q.Load(larger, 16))
+	}
+	if fresh := call("krealloc", 0, 8); fresh == 0 || q.Load(fresh, 1)[0] != 0 {
+		t.Errorf("%#x", fresh)
+	}
+	call("text_poke", b, a+5, 6)
+	call("__text_poke", b+8, a, 2) // without a function
+	call("__text_poke", 0x9999, b+12, a+2, 2)
+	if got := string(q.Load(b, 14)); got != "memory\x00\x00so\x00\x00me" {
+		t.Errorf("%q", got)
+	}
+	if call("mutex_lock", 1) != 0 || call("lock_is_held_type", 1) != 1 {
+		t.Error("locks")
+	}
+}
+
 // TestWitnesses: the code says how many slots there are; room for fewer is a contradiction, and
 // without code the room is what is told.
 func TestWitnesses(t *testing.T) {
@@ -87,6 +150,9 @@ func TestWitnesses(t *testing.T) {
 	}
 	k.layouts.vector = 0
 	if n, how := k.Slots(); n != 0 || !strings.Contains(how, "is not known") {
+		t.Error(n, how)
+	}
+	if n, how := k.room(); n != 0 || how != "its type and the distance of symbols do not tell" {
 		t.Error(n, how)
 	}
 	at := k.reaches() + pageBytes // two variables a page and less apart
