@@ -166,8 +166,8 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{dir, "textpoke 1970-01-01 C UTC kept"}
-	if d := cmp.Diff(want, strings.Split(strings.Join(*told, "\n"), "\n")); d != "" {
-		t.Error(d)
+	if n := len(*told); n == 0 || (*told)[n-1] != want[1] { // lines that come together are told by the last one
+		t.Errorf("told %q", *told)
 	}
 	if log := read(t, b.path(logName)); !strings.HasPrefix(log, "\n$ ") || !strings.Contains(log, "sh -c pwd;") || !strings.HasSuffix(log, strings.Join(want, "\n")+"\n") {
 		t.Errorf("%q", log)

@@ -89,7 +89,8 @@ func TestSingleIsJudged(t *testing.T) {
 func TestMemoryOfQueues(t *testing.T) {
 	k := vectorKernel(t, "-DSLOTS=0", "-DROUNDS=3")
 	q := k.newQueue()
-	names := []string{"__kmalloc", "__kmalloc_cache_noprof", "memcpy", "memset", "krealloc", "text_poke", "__text_poke", "mutex_lock", "lock_is_held_type"}
+	names := []string{"__kmalloc", "__kmalloc_cache_noprof", "memcpy", "memset", "krealloc", "text_poke", "__text_poke", "mutex_lock", "lock_is_held_type",
+		"run_sync"}
 	for i, name := range names {
 		k.Names[name] = []uint64{uint64(0x1000 + 16*i)}
 	}
@@ -129,6 +130,12 @@ func TestMemoryOfQueues(t *testing.T) {
 	}
 	if call("mutex_lock", 1) != 0 || call("lock_is_held_type", 1) != 1 {
 		t.Error("locks")
+	}
+	for rounds := range 2 { // a function that interrupts every CPU
+		if got := call("run_sync", 1); got != 0 || q.rounds != rounds+1 {
+			t.Errorf("%d, %d rounds", got, q.rounds)
+		}
+		call("memcpy", b, a, 0)
 	}
 }
 
