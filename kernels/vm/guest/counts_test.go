@@ -237,8 +237,23 @@ func TestWork(t *testing.T) {
 			t.Errorf("%q, %v, want %s", lines, err, want)
 		}
 	}
-	if err := os.Remove("/job-of-no-one"); err == nil {
-		t.Error("there was one")
+	stdin := os.Stdin
+	defer func() { os.Stdin = stdin }()
+	for text, want := range map[string]string{"\n": "", "": "wait for the debugger: EOF"} {
+		from, to, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		to.Close()
+		os.Stdin = from
+		lines, err := job(map[string]string{"/job": `{"Actions":["own:idle&reload:"],"Repetitions":1,"Wait":true}`})
+		if (err != nil) != (want != "") || err != nil && err.Error() != want || err == nil && len(lines) != 1+2+1 {
+			t.Errorf("behind a debugger: %q, %v, want %s", lines, err, want) // and without a control
+		}
+		from.Close()
 	}
 	inRoot(t, nil, func(root) {
 		if err := work(); !errors.Is(err, os.ErrNotExist) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // traced is the name of a file of the kernel's tracing.
@@ -127,6 +128,7 @@ func TestSwitchesRefused(t *testing.T) {
 		"record-cmd=0":             "0 trace events of the name sched/sched_switch",
 		"record-cmd=0:a/same":      "stat /sys/kernel/tracing/options/record-cmd: no such file or directory",
 		"module-load:no.ko":        "open /no.ko: no such file or directory",
+		"fexit":                    "open /sys/kernel/btf/vmlinux: no such file or directory",
 		"fentry":                   "open /sys/kernel/btf/vmlinux: no such file or directory",
 		"tracing-multi:x":          `"x": want a number of functions`,
 		"kprobe-multi:0":           `"0": want a number of functions`,
@@ -176,8 +178,12 @@ func TestModules(t *testing.T) {
 			if err := a.on(); err == nil || !strings.HasPrefix(err.Error(), "load not-there.ko: ") {
 				t.Errorf("%s: %v", kind, err)
 			}
+			start := time.Now()
 			if err := a.off(); err == nil || !strings.HasPrefix(err.Error(), "unload not_there: ") {
 				t.Errorf("%s: %v", kind, err)
+			}
+			if took := time.Since(start); kind == "module-load" && took < 200*time.Millisecond { // deferred work is waited for
+				t.Errorf("%s is over after %v", kind, took)
 			}
 		}
 		if err := loadModule("none.ko"); !errors.Is(err, os.ErrNotExist) {
@@ -303,8 +309,95 @@ func TestCalledProbes(t *testing.T) {
 			t.Error(err)
 		}
 		a.close()
+		was := kinds["own"]
+		defer func() { kinds["own"] = was }()
+		kinds["own"] = func(string) (*action, error) {
+			seen := func() error {
+				return fmt.Errorf("recorded %s%s", r.holds(traced("tracing_on")), r.holds(traced("trace")))
+			}
+			return &action{prepare: seen, on: seen, off: seen, close: func() { r.write(t, "/closed", "") }}, nil
+		}
+		if a, err = newAction("callers:own"); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, do := range []func() error{a.on, a.off} {
+			if err := do(); err == nil || err.Error() != "recorded 1" || r.holds(traced("tracing_on")) != "0" {
+				t.Error(err)
+			}
+		}
+		if a.close(); r.holds("/closed") != "" || a.prepare() == nil {
+			t.Error("the action itself is not closed, or not prepared")
+		}
 		if r.holds(trigger(1)) != "!stacktrace" || r.holds(traced("kprobe_events")) != "" {
 			t.Errorf("%q", r.holds(trigger(1)))
 		}
 	})
+}
+
+// TestIdleAndChurn: doing nothing can be switched on and off; page tables are made and freed as often as it is asked for.
+func TestIdleAndChurn(t *testing.T) {
+	if a, err := newAction("idle"); err != nil || a == nil || a.on == nil || a.off == nil || a.prepare != nil {
+		t.Errorf("%+v, %v", a, err)
+	}
+	inRoot(t, nil, func(root) { // in a thread that ends: it is nice from here on
+		a, err := newAction("churn")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 2 {
+			if err := errors.Join(a.on(), a.off()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := a.off(); err == nil {
+			t.Error("what is gone is freed again")
+		}
+		a, err = newAction("encapsulation")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := a.on(); err != nil {
+			t.Skip("skipped: no sockets for tunnels:", err)
+		}
+		if err := a.off(); err != nil {
+			t.Error(err)
+		}
+		if err := a.off(); err == nil {
+			t.Error("a socket that is closed is closed again")
+		}
+	})
+}
+
+// TestFilesAreClosed: reading a file by its lines leaves none open, whether all of them are read or not.
+func TestFilesAreClosed(t *testing.T) {
+	file := t.TempDir() + "/lines"
+	if err := os.WriteFile(file, []byte("a b\nc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := func() uintptr {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return f.Fd()
+	}
+	next() // what the runtime opens for itself is open now
+	before := next()
+	for enough, want := range []string{"[a b] ", "[a b] [c] "} {
+		said := ""
+		err := eachLine(file, func(fields []string) bool {
+			said += fmt.Sprint(fields, " ")
+			return enough > 0
+		})
+		if err != nil || said != want {
+			t.Errorf("%q, %v", said, err)
+		}
+	}
+	if after := next(); after != before {
+		t.Errorf("the next file is number %d, and was %d", after, before)
+	}
 }
