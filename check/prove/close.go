@@ -4,7 +4,6 @@ package prove
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -167,7 +166,7 @@ func (c *closure) noteElsewhere(d number, b branch) {
 		}
 		there.then = append(there.then, u)
 	}
-	key := fmt.Sprint(e, there.key())
+	key := string(rune(e)) + there.key()
 	if !changes || c.noted[key] {
 		return
 	}

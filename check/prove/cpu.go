@@ -33,7 +33,7 @@ func (m *machine) stepsOfCPU(d number, of *view) []branch {
 			name = looksForInterrupts
 		}
 		for more := true; more; more = c.Next() {
-			c.begin(branch{name: name, onCPU: true, onSite: true, when: slices.Clone(here)})
+			c.begin(branch{name: name, onCPU: true, onSite: true, when: append(make([]cond, 0, 8), here...)})
 			is := was
 			if is.SkipPoll(); look {
 				is.Repoll()

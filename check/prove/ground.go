@@ -162,9 +162,7 @@ func others(s values) values { return without(s, maxValues) }
 // without is the values below n that are not in s.
 func without(s values, n int) (t values) {
 	for x := range n {
-		if !s.has(number(x)) {
-			t = t.union(only(number(x)))
-		}
+		t[x>>6] |= ^s[x>>6] & (1 << (x & 63))
 	}
 	return t
 }

@@ -4,6 +4,7 @@ package prove
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -129,7 +130,7 @@ func (d *domain[T]) index(v T) number {
 func (d *domain[T]) where(is func(v *T) bool) (s values) {
 	for i := range d.list {
 		if is(&d.list[i]) {
-			s = s.union(only(number(i)))
+			s[i>>6] |= 1 << (i & 63)
 		}
 	}
 	return s
@@ -230,7 +231,29 @@ func (p part) concerns(a attr) bool {
 }
 
 // key tells branches apart that amount to something else, whatever they are called.
-func (b *branch) key() string { return fmt.Sprint(b.when, b.then, b.broken) }
+func (b *branch) key() string {
+	k := make([]byte, 0, 256)
+	put := func(tests []test) {
+		for _, t := range tests {
+			k = append(k, 1, byte(t.attr))
+			for _, w := range t.in {
+				k = binary.AppendUvarint(k, w)
+			}
+		}
+		k = append(k, 0)
+	}
+	for _, c := range b.when {
+		k = append(k, 1, byte(c.who))
+		put(c.any)
+	}
+	k = append(k, 0)
+	for _, u := range b.then {
+		k = append(k, 1, byte(u.attr), byte(u.how), byte(u.ofCPUs), byte(u.ofSites))
+		k = binary.LittleEndian.AppendUint16(k, uint16(u.to))
+		put(u.provided)
+	}
+	return string(append(append(k, 0), b.broken...))
+}
 
 // cube is a set of views: those that have, of each attribute, one of some values. An
 // attribute that makes no difference has all of them.
