@@ -81,7 +81,8 @@ func TestManifest(t *testing.T) {
 	}
 	text := read(t, b.path(manifestName))
 	var got Built
-	if err := json.Unmarshal([]byte(text), &got); err != nil || cmp.Diff(want, got) != "" || !strings.HasPrefix(text, "{\n  \"Source\": ") {
+	if err := json.Unmarshal([]byte(text), &got); err != nil || cmp.Diff(want, got) != "" || !strings.HasPrefix(text, "{\n  \"Source\": ") ||
+		!strings.HasSuffix(text, "\n}\n") {
 		t.Errorf("%v: %s", err, text)
 	}
 	if err := b.addFile("image", b.path("none")); !errors.Is(err, os.ErrNotExist) {
