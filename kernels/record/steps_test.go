@@ -4,6 +4,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/textpoke/textpoke/kernels/gdb"
+	"github.com/textpoke/textpoke/records/fakekernel"
 )
 
 // tasks are stacks of two tasks.
@@ -287,10 +289,15 @@ func TestBatchesOfWords(t *testing.T) {
 		"eight bytes stopped":  {"riscv64", []string{"0,stop,,,,s", store(0, "100", lit), "0,resume,,,,s"}, []string{"s: 100=" + lit}},
 		"by another CPU":       {"riscv64", []string{"0,stop,,,,s", "1,stand,,,,", store(1, "100", "aaaaaaaa"), "1,go,,,,", store(1, "200", "bbbbbbbb"), "0,resume,,,,s"}, []string{"s: 100=aaaaaaaa", ": 200=bbbbbbbb"}},
 		"it moves":             {"arm64", []string{"0,begin,,,,f", store(0, "10c", "aaaaaaaa"), "1,move,,,,0", store(1, "20c", "bbbbbbbb"), "1,end,,,,f"}, []string{"f: 10c=aaaaaaaa 20c=bbbbbbbb"}},
-		"one in another":       {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g", store(0, "20", "cc"), "0,end,,,,f"}, []string{"g: 10=cc", "f: 20=cc"}},
-		"behind a loose one":   {"x86_64", []string{store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"), "0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
-		"near after a round":   {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"), "0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
-		"parts of a site":      {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
+		"onto a busy CPU": {"x86_64", []string{"1,begin,,,,g", "0,begin,,,,f", store(0, "10", "cc"), "1,move,,,,0", "1,end,,,,f",
+			store(1, "20", "cc"), "1,end,,,,g"}, []string{"f: 10=cc", "g: 20=cc"}},
+		"no longer a site": {"x86_64", []string{store(0, "100", strings.Repeat("aa", 16)), store(0, "110", "bbbb")},
+			[]string{": 100=" + strings.Repeat("aa", 16) + " 110=bbbb"}},
+		"behind a site":      {"x86_64", []string{store(0, "100", "aaaa"), store(0, "102", "bbbb")}, []string{": 100=aaaabbbb"}},
+		"one in another":     {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g", store(0, "20", "cc"), "0,end,,,,f"}, []string{"g: 10=cc", "f: 20=cc"}},
+		"behind a loose one": {"x86_64", []string{store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"), "0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
+		"near after a round": {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"), "0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
+		"parts of a site":    {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
 	} {
 		text := firstLine + "\n# arch: " + c.arch + "\n# cpus: 2\n" + strings.Join(columns, ",") + "\n"
 		for i, s := range c.steps {
@@ -332,5 +339,21 @@ func TestFresh(t *testing.T) {
 				t.Errorf("%+v: %v", s, s.Fresh())
 			}
 		}
+	}
+}
+
+// TestRecordRefuses: what is no kernel, or one in which no function is found that stores to text, is refused before it is booted.
+func TestRecordRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "Image")
+	var c Config
+	c.Image = file
+	if r, err := Record(t.Context(), c); r != nil || !os.IsNotExist(err) {
+		t.Errorf("%v, %v", r, err)
+	}
+	if err := os.WriteFile(file, fakekernel.Make("offsets-last").Data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Record(t.Context(), c); r != nil || !errors.Is(err, ErrNoRule) || !strings.HasPrefix(err.Error(), file+": ") {
+		t.Errorf("%v, %v", r, err)
 	}
 }
