@@ -91,3 +91,43 @@ func TestOops(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestSitesOfCases: the call site of a function lies in its first 16 bytes; a case fits where all that it names is there, and
+// since the release that shows it.
+func TestSitesOfCases(t *testing.T) {
+	m, _ := stands(t)
+	for name, want := range map[string]string{"traced": "", "untraced": "untraced cannot be traced in this image", "nobody": "the image has no nobody"} {
+		c := &Case{Site: name}
+		at, err := c.site(m.image)
+		if (err != nil) != (want != "") || err != nil && err.Error() != want || err == nil && at != siteAt {
+			t.Errorf("%s: %#x, %v, want %s", name, at, err, want)
+		}
+		if fits := c.Fits(m.image); (fits != nil) != (want != "") {
+			t.Errorf("%s: %v", name, fits)
+		}
+	}
+	for text, want := range map[string]string{
+		"all to f|g when from g unless waited-for text_mutex": "", "all to nobody|f when set a_word": "",
+		"all to nobody|no_one":              "step 1: all to nobody|no_one: the image has no nobody nor no_one",
+		"all to f when from nobody":         "step 1: all to f when from nobody: the image has no nobody",
+		"all to f unless waited-for no_one": "step 1: all to f unless waited-for no_one: the image has no no_one",
+		"cpu 0 to f+4 when cpu 0 and tail":  "", "cpu 0 to write of slot when split 1": "",
+	} {
+		st, err := ParseStep(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&Case{Steps: []Step{st}}).Fits(m.image); (err != nil) != (want != "") || err != nil && err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	m.image.Release = "6.1.0"
+	if err := (&Case{Name: "x", Since: release{6, 3}}).Fits(m.image); err == nil || err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
+		t.Error(err)
+	}
+	for place, want := range map[string]uint64{"f": fAt, "f+10": fAt + 10, "f+x": 0} {
+		if at, err := symbol(m.image, []string{place}); at != want || (err != nil) != (want == 0) {
+			t.Errorf("%s: %#x, %v", place, at, err)
+		}
+	}
+}

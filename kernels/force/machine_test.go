@@ -51,6 +51,7 @@ type server struct {
 	cpu    int
 	stops  []string // "" for a machine that goes on until it is interrupted
 	asked  []string
+	moves  uint64 // the stack that CPU 1 has once it has stopped for the first time; 0 for its own
 }
 
 func (s *server) word(at, v uint64) {
@@ -96,6 +97,9 @@ func (s *server) answer(asked string) (string, bool) {
 		}
 		stop := s.stops[0]
 		s.stops = s.stops[1:]
+		if was := s.moves; was != 0 && asked == "vCont;c:2" {
+			s.regs[1][rsp] = was
+		}
 		return stop, true
 	}
 	return "OK", true
@@ -104,17 +108,30 @@ func (s *server) answer(asked string) (string, bool) {
 // stands is the machine behind a server, of a fake kernel.
 func stands(t *testing.T) (*machine, *server) {
 	t.Helper()
+	k, s, socket := serves(t)
+	client, _, err := gdb.Dial(t.Context(), "unix", socket, gdb.LayoutOf(arch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	s.asked = nil
+	return &machine{Client: client, image: k, tell: func(string) {}}, s
+}
+
+// serves is a server and the fake kernel of its machine.
+func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
+	t.Helper()
 	var symbols []vmlinux.Symbol
 	for name, at := range map[string]uint64{"f": fAt, "g": gAt, "__cpu_online_mask": onlineAt, "text_mutex": mutexAt, "a_word": wordAt,
 		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64} {
 		symbols = append(symbols, vmlinux.Symbol{Addr: at, Type: 'T', Name: name})
 	}
 	slices.SortFunc(symbols, func(a, b vmlinux.Symbol) int { return int(int64(a.Addr - b.Addr)) })
-	k := image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_X86_64)}, Symbols: vmlinux.NewSymbols("", symbols)})
+	k = image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_X86_64)}, Symbols: vmlinux.NewSymbols("", symbols)})
 	k.Release = "7.2.0"
 	k.Records = &records.Kernel{Sites: []uint64{siteAt - 100, siteAt, siteAt + 8}}
-	s := &server{memory: map[uint64]byte{}}
-	socket := filepath.Join(t.TempDir(), "gdb")
+	s = &server{memory: map[uint64]byte{}}
+	socket = filepath.Join(t.TempDir(), "gdb")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -154,13 +171,7 @@ func stands(t *testing.T) (*machine, *server) {
 			}
 		}
 	}()
-	client, _, err := gdb.Dial(t.Context(), "unix", socket, gdb.LayoutOf(arch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	s.asked = nil
-	return &machine{Client: client, image: k, tell: func(string) {}}, s
+	return k, s, socket
 }
 
 // asking is whether conditions hold for a CPU.
@@ -307,6 +318,10 @@ func TestSteps(t *testing.T) {
 		{"all to f\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "T05thread:01;", "T05thread:01;"}, 3, "",
 			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1", "vCont;c",
 				"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1"}},
+		{"all to f\nall for 1ms\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "", "T05thread:01;", "", "T05thread:01;"}, 4, "",
+			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1",
+				"vCont;c", "Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c", "Z1,ffffffff81002000,1", "vCont;c:1",
+				"z1,ffffffff81002000,1"}},
 		{"cpu 0 to g within 10s unless zero a_word\ngo", []string{"T05thread:02;", "T05thread:01;"}, 2, "", nil},
 	} {
 		m, s := stands(t)
@@ -357,45 +372,5 @@ func TestLast(t *testing.T) {
 	st.limit = 20 * time.Millisecond
 	if _, err := m.carry(ctx, []Step{st}, time.Now().Add(time.Minute)); !errors.Is(err, why) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestSitesOfCases: the call site of a function lies in its first 16 bytes; a case fits where all that it names is there, and
-// since the release that shows it.
-func TestSitesOfCases(t *testing.T) {
-	m, _ := stands(t)
-	for name, want := range map[string]string{"traced": "", "untraced": "untraced cannot be traced in this image", "nobody": "the image has no nobody"} {
-		c := &Case{Site: name}
-		at, err := c.site(m.image)
-		if (err != nil) != (want != "") || err != nil && err.Error() != want || err == nil && at != siteAt {
-			t.Errorf("%s: %#x, %v, want %s", name, at, err, want)
-		}
-		if fits := c.Fits(m.image); (fits != nil) != (want != "") {
-			t.Errorf("%s: %v", name, fits)
-		}
-	}
-	for text, want := range map[string]string{
-		"all to f|g when from g unless waited-for text_mutex": "", "all to nobody|f when set a_word": "",
-		"all to nobody|no_one":              "step 1: all to nobody|no_one: the image has no nobody nor no_one",
-		"all to f when from nobody":         "step 1: all to f when from nobody: the image has no nobody",
-		"all to f unless waited-for no_one": "step 1: all to f unless waited-for no_one: the image has no no_one",
-		"cpu 0 to f+4 when cpu 0 and tail":  "", "cpu 0 to write of slot when split 1": "",
-	} {
-		st, err := ParseStep(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := (&Case{Steps: []Step{st}}).Fits(m.image); (err != nil) != (want != "") || err != nil && err.Error() != want {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	m.image.Release = "6.1.0"
-	if err := (&Case{Name: "x", Since: release{6, 3}}).Fits(m.image); err == nil || err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
-		t.Error(err)
-	}
-	for place, want := range map[string]uint64{"f": fAt, "f+10": fAt + 10, "f+x": 0} {
-		if at, err := symbol(m.image, []string{place}); at != want || (err != nil) != (want == 0) {
-			t.Errorf("%s: %#x, %v", place, at, err)
-		}
 	}
 }

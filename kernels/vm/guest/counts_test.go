@@ -66,6 +66,17 @@ func TestCPUsOfCounters(t *testing.T) {
 	})
 }
 
+// TestRawEvents: a file, or the reason why there is none.
+func TestRawEvents(t *testing.T) {
+	fd, err := openRaw(1<<63|9, 0)
+	if (err == nil) != (fd > 2) {
+		t.Errorf("%d, %v", fd, err)
+	}
+	if err == nil {
+		_ = syscall.Close(fd)
+	}
+}
+
 // TestFences: each CPU's counter of the firmware is read anew.
 func TestFences(t *testing.T) {
 	var files []int
