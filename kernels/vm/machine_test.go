@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records/fakekernel"
 )
 
 // TestAsMeasured: actions go by the names of files, wherever these lie, as the guest has them.
@@ -118,9 +119,28 @@ func TestEntryNotes(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "junk")
 	write(t, file, "\x7fELF")
+	nextFile(t, file)
+	was := nextFile(t, file)
+	if _, err := headOf(file); err != nil {
+		t.Error(err)
+	}
+	if got := noEntry(os.Args[0]); got != none || nextFile(t, file) != was {
+		t.Errorf("this program: %q, or it stays open", got)
+	}
 	if got := noEntry(file); got == "" || got == none {
 		t.Errorf("junk: %q", got)
 	}
+}
+
+// nextFile is the number of the next file that is opened.
+func nextFile(t *testing.T, name string) uintptr {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return f.Fd()
 }
 
 // TestWhyAMachineFailed: the first reason that counts: whoever asked for an end, the guest, the emulator's own words, its exit,
@@ -251,8 +271,9 @@ func TestDisk(t *testing.T) {
 		if n := strings.Count(string(text), "arm64 linux 0 build -trimpath -buildvcs=false -ldflags -s -w -o init .\n"); err != nil || n != want.builds {
 			t.Errorf("%d: built %d times: %q", i, n, text)
 		}
-		if told[len(told)-1] != "guest for arm64" {
-			t.Errorf("told %q", told)
+		kept, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "textpoke", "guest-arm64-*"))
+		if told[len(told)-1] != "guest for arm64" || len(kept) != want.builds {
+			t.Errorf("told %q, kept %q", told, kept)
 		}
 	}
 	for _, change := range []func(c *Config){func(c *Config) { c.Modules = []string{"none.ko"} }, func(c *Config) { c.Actions = []string{"module-load:none.ko"} }} {
@@ -273,6 +294,20 @@ func TestDisk(t *testing.T) {
 	if err := c.initramfs(t.Context(), e, filepath.Join(dir, "disk")); err == nil ||
 		err.Error() != "build the guest for arm64: the go tool is not installed, and the guest is built from source" {
 		t.Error(err)
+	}
+}
+
+// TestNothingIsPredicted: of what is no kernel, or of one that does not say how it patches, nothing is; the reason is told.
+func TestNothingIsPredicted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "Image")
+	for _, text := range []string{"", string(fakekernel.Make("offsets-last").Data)} {
+		if text != "" {
+			write(t, file, text)
+		}
+		p, notes, err := Predict(Config{Image: file, Actions: []string{"idle"}})
+		if err == nil && len(notes) == 0 || err != nil && (p != nil || notes != nil || !strings.HasPrefix(err.Error(), "predict: ")) {
+			t.Errorf("%v, %q, %v", p, notes, err)
+		}
 	}
 }
 
