@@ -22,8 +22,10 @@ func TestInstalls(t *testing.T) {
 d=$OUT/modules/lib/modules/7; mkdir -p $d/kernel; touch $d/kernel/a.ko; ln -s / $d/build; ln -s / $d/source; ln -s / $d/other`})
 	b, told := building(t, "")
 	t.Setenv("OUT", b.Out)
-	for name, text := range map[string]string{"objects/.config": "options", "objects/arch/riscv/boot/Image": "an image", "modules/lib/old.ko": ""} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(b.path(name)), 0o700), os.WriteFile(b.path(name), []byte(text), 0o600)); err != nil {
+	for name, text := range map[string]string{"objects/.config": "options",
+		"objects/arch/riscv/boot/Image": "an image", "modules/lib/old.ko": ""} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(b.path(name)), 0o700), os.WriteFile(b.path(name), []byte(text),
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,14 +61,17 @@ func TestManifest(t *testing.T) {
 	b.Left, b.Compiler = []string{"CONFIG_Z=y", "CONFIG_A=y"}, "gcc 1"
 	kinds := map[string]string{"vmlinuz": "image", "config": "config", "patches/0000.patch": "patch", "modules/lib/a.ko": "module",
 		"modules/lib/b.ko": "module"}
-	want := Built{Source: "linux-source-7.2", Arch: "riscv64", Release: "7.2.1", Compiler: "gcc 1", Left: []string{"CONFIG_A=y", "CONFIG_Z=y"}}
-	for _, name := range []string{"vmlinuz", "config", "patches/0000.patch", "modules/lib/a.ko", "modules/lib/b.ko", "modules/lib/modules.dep",
+	want := Built{Source: "linux-source-7.2", Arch: "riscv64", Release: "7.2.1", Compiler: "gcc 1",
+		Left: []string{"CONFIG_A=y", "CONFIG_Z=y"}}
+	for _, name := range []string{"vmlinuz", "config", "patches/0000.patch", "modules/lib/a.ko", "modules/lib/b.ko",
+		"modules/lib/modules.dep",
 		"objects/include/config/kernel.release", "objects/one.o"} {
 		text := name + "\n"
 		if strings.HasSuffix(name, "release") {
 			text = " 7.2.1\n"
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(b.path(name)), 0o700), os.WriteFile(b.path(name), []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(b.path(name)), 0o700), os.WriteFile(b.path(name), []byte(text),
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 		if kind := kinds[name]; kind != "" {
@@ -81,7 +86,8 @@ func TestManifest(t *testing.T) {
 	}
 	text := read(t, b.path(manifestName))
 	var got Built
-	if err := json.Unmarshal([]byte(text), &got); err != nil || cmp.Diff(want, got) != "" || !strings.HasPrefix(text, "{\n  \"Source\": ") ||
+	if err := json.Unmarshal([]byte(text), &got); err != nil || cmp.Diff(want, got) != "" || !strings.HasPrefix(text,
+		"{\n  \"Source\": ") ||
 		!strings.HasSuffix(text, "\n}\n") {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -126,7 +132,8 @@ echo "$d $(cat "$f")" >> "$OUT/done"; ! grep -q bad "$f"`})
 		names []string
 		want  string
 	}{
-		{nil, ""}, {[]string{"a"}, "-N a"}, {[]string{"a"}, ""}, {[]string{"a", "b", "c"}, "-N b, -N c"}, {[]string{"a", "c"}, "-R c, -R b, -N c"},
+		{nil, ""}, {[]string{"a"}, "-N a"}, {[]string{"a"}, ""}, {[]string{"a", "b", "c"}, "-N b, -N c"},
+		{[]string{"a", "c"}, "-R c, -R b, -N c"},
 		{[]string{"b", "c"}, "-R c, -R a, -N b, -N c"}, {[]string{"b"}, "-R c"}, {nil, "-R b"},
 	} {
 		got, err := apply(c.names...)
@@ -144,7 +151,8 @@ echo "$d $(cat "$f")" >> "$OUT/done"; ! grep -q bad "$f"`})
 		}
 	}
 	_, err := apply("a", "bad")
-	if want := fmt.Sprintf("patch %s does not apply to linux: patch: exit status 1", filepath.Join(texts, "bad.patch")); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("patch %s does not apply to linux: patch: exit status 1", filepath.Join(texts,
+		"bad.patch")); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if in, _ := filepath.Glob(b.path("patches/*")); len(in) != 1 {
@@ -153,7 +161,8 @@ echo "$d $(cat "$f")" >> "$OUT/done"; ! grep -q bad "$f"`})
 	if err := os.WriteFile(b.path("patches/0000.patch"), []byte("bad"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply(); err == nil || err.Error() != fmt.Sprintf("take patch %s out of %s: patch: exit status 1", b.path("patches/0000.patch"), b.path("source")) {
+	if _, err := apply(); err == nil || err.Error() != fmt.Sprintf("take patch %s out of %s: patch: exit status 1",
+		b.path("patches/0000.patch"), b.path("source")) {
 		t.Error(err)
 	}
 }
@@ -168,7 +177,8 @@ func TestPrograms(t *testing.T) {
 	}
 	programTable = "program,package\nno-such-a,package-a\nsh,shell\n" + there + ",headers\n" + there + "-none,package-b\n"
 	arch := Arch{Name: "z80", Compiler: "no-such-z80-", Package: "gcc-z80"}
-	if err := missing(arch); err == nil || err.Error() != "a kernel cannot be built here: apt-get install package-a package-b gcc-z80" {
+	if err := missing(arch); err == nil ||
+		err.Error() != "a kernel cannot be built here: apt-get install package-a package-b gcc-z80" {
 		t.Error(err)
 	}
 	programTable = "program,package\nsh,shell\n"
@@ -190,7 +200,8 @@ func TestPrograms(t *testing.T) {
 	if own > 1 || len(Architectures()) != 3 {
 		t.Errorf("%+v", Architectures())
 	}
-	if _, err := Build(t.Context(), Config{Arch: "x86_65"}); err == nil || !strings.Contains(err.Error(), "x86_64") || !strings.Contains(err.Error(), "architecture") {
+	if _, err := Build(t.Context(), Config{Arch: "x86_65"}); err == nil || !strings.Contains(err.Error(), "x86_64") ||
+		!strings.Contains(err.Error(), "architecture") {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,8 @@ func standIns(t *testing.T, scripts map[string]string) {
 func building(t *testing.T, source string) (b *builder, told *[]string) {
 	t.Helper()
 	told = new([]string)
-	b = &builder{Config: Config{Source: source, Out: t.TempDir(), Jobs: 3, Progress: func(line string) { *told = append(*told, line) }},
+	b = &builder{Config: Config{Source: source, Out: t.TempDir(), Jobs: 3,
+		Progress: func(line string) { *told = append(*told, line) }},
 		arch: Arch{Name: "riscv64", Make: "riscv", Compiler: "cross-", Image: "arch/riscv/boot/Image"}}
 	return b, told
 }
@@ -43,7 +44,8 @@ func archived(t *testing.T, folders ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range folders {
-		if err := errors.Join(os.MkdirAll(filepath.Join(dir, name), 0o700), os.WriteFile(filepath.Join(dir, name, "Kconfig"), []byte(name), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, name), 0o700), os.WriteFile(filepath.Join(dir, name,
+			"Kconfig"), []byte(name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +111,8 @@ func TestSourcesRefused(t *testing.T) {
 	two, one := archived(t, "linux", "other"), archived(t, "linux")
 	empty := filepath.Join(t.TempDir(), "empty.deb")
 	many := filepath.Join(t.TempDir(), "many.deb")
-	for file, text := range map[string]string{empty: "", many: one + "\n" + filepath.Join(filepath.Dir(one), "linux-source-6.1.tar.xz")} {
+	for file, text := range map[string]string{empty: "", many: one + "\n" + filepath.Join(filepath.Dir(one),
+		"linux-source-6.1.tar.xz")} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -162,14 +165,16 @@ func TestRuns(t *testing.T) {
 	t.Setenv("KBUILD_BUILD_USER", "somebody")
 	t.Setenv("OWN", "kept")
 	dir := t.TempDir()
-	if err := b.run(t.Context(), dir, "sh", "-c", `pwd; echo "$KBUILD_BUILD_USER $KBUILD_BUILD_TIMESTAMP $LC_ALL $TZ $OWN" >&2`); err != nil {
+	if err := b.run(t.Context(), dir, "sh", "-c",
+		`pwd; echo "$KBUILD_BUILD_USER $KBUILD_BUILD_TIMESTAMP $LC_ALL $TZ $OWN" >&2`); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{dir, "textpoke 1970-01-01 C UTC kept"}
 	if n := len(*told); n == 0 || (*told)[n-1] != want[1] { // lines that come together are told by the last one
 		t.Errorf("told %q", *told)
 	}
-	if log := read(t, b.path(logName)); !strings.HasPrefix(log, "\n$ ") || !strings.Contains(log, "sh -c pwd;") || !strings.HasSuffix(log, strings.Join(want, "\n")+"\n") {
+	if log := read(t, b.path(logName)); !strings.HasPrefix(log, "\n$ ") || !strings.Contains(log, "sh -c pwd;") ||
+		!strings.HasSuffix(log, strings.Join(want, "\n")+"\n") {
 		t.Errorf("%q", log)
 	}
 	n := len(read(t, b.path(logName)))
@@ -227,7 +232,8 @@ func TestMakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, said, _ := strings.Cut(strings.TrimPrefix(read(t, b.path(logName)), "\n"), "\n")
-	want := []string{b.Out, "-C", b.path("source"), "O=" + b.path("objects"), "ARCH=riscv", "CROSS_COMPILE=cross-", "-j3", "Image", "modules", ""}
+	want := []string{b.Out, "-C", b.path("source"), "O=" + b.path("objects"), "ARCH=riscv", "CROSS_COMPILE=cross-",
+		"-j3", "Image", "modules", ""}
 	if d := cmp.Diff(want, strings.Split(said, "\n")); d != "" {
 		t.Error(d)
 	}
@@ -244,10 +250,14 @@ echo asked; (grep -v LACKS "$c"; echo CONFIG_ON=y) > "$o/.config"`})
 		left  []string
 		err   string
 	}{
-		"had":     {[]fragment{{"ours", []byte("CONFIG_A=y\nCONFIG_B=\"x=y\"\nCONFIG_OFF_LACKS=n\n# CONFIG_C=y\nOTHER=y"), false}}, nil, ""},
-		"left":    {[]fragment{{"ours", []byte("CONFIG_Z_LACKS=y\nCONFIG_A_LACKS=m\nCONFIG_ON=n"), false}}, []string{"CONFIG_A_LACKS=m", "CONFIG_ON=n", "CONFIG_Z_LACKS=y"}, ""},
-		"asked":   {[]fragment{{"ours", []byte("CONFIG_LACKS=y"), false}, {"own", []byte("CONFIG_A=y"), true}}, []string{"CONFIG_LACKS=y"}, ""},
-		"refused": {[]fragment{{"own", []byte("CONFIG_Z_LACKS=y\nCONFIG_LACKS=1"), true}}, nil, "configuration own: CONFIG_LACKS=1, CONFIG_Z_LACKS=y is not to be had of linux for riscv64"},
+		"had": {[]fragment{{"ours",
+			[]byte("CONFIG_A=y\nCONFIG_B=\"x=y\"\nCONFIG_OFF_LACKS=n\n# CONFIG_C=y\nOTHER=y"), false}}, nil, ""},
+		"left": {[]fragment{{"ours", []byte("CONFIG_Z_LACKS=y\nCONFIG_A_LACKS=m\nCONFIG_ON=n"), false}},
+			[]string{"CONFIG_A_LACKS=m", "CONFIG_ON=n", "CONFIG_Z_LACKS=y"}, ""},
+		"asked": {[]fragment{{"ours", []byte("CONFIG_LACKS=y"), false}, {"own", []byte("CONFIG_A=y"), true}},
+			[]string{"CONFIG_LACKS=y"}, ""},
+		"refused": {[]fragment{{"own", []byte("CONFIG_Z_LACKS=y\nCONFIG_LACKS=1"), true}}, nil,
+			"configuration own: CONFIG_LACKS=1, CONFIG_Z_LACKS=y is not to be had of linux for riscv64"},
 	} {
 		b, told := building(t, "linux")
 		b.parts = c.parts

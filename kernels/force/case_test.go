@@ -62,7 +62,8 @@ func TestSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for release, older := range map[string]bool{"6.1.0-56-cloud-amd64": true, "5.10.0": true, "6.3.0": false, "6.12.107": false, "7.2": false} {
+	for release, older := range map[string]bool{"6.1.0-56-cloud-amd64": true, "5.10.0": true, "6.3.0": false,
+		"6.12.107": false, "7.2": false} {
 		if err := c.shows(release); (err != nil) != older {
 			t.Errorf("%s: %v", release, err)
 		}
@@ -84,7 +85,8 @@ func TestOops(t *testing.T) {
 	if got, want := firstLine(console), "Oops: int3: 0000 [#1]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := oops(console); strings.Contains(got, "hello") || !strings.Contains(got, "CPU: 1\n") || !strings.HasPrefix(got, "[    2.0]") {
+	if got := oops(console); strings.Contains(got, "hello") || !strings.Contains(got, "CPU: 1\n") ||
+		!strings.HasPrefix(got, "[    2.0]") {
 		t.Errorf("%q", got)
 	}
 	if got := oops("nothing\n"); strings.Contains(got, "Oops") {
@@ -96,7 +98,8 @@ func TestOops(t *testing.T) {
 // since the release that shows it.
 func TestSitesOfCases(t *testing.T) {
 	m, _ := stands(t)
-	for name, want := range map[string]string{"traced": "", "untraced": "untraced cannot be traced in this image", "nobody": "the image has no nobody"} {
+	for name, want := range map[string]string{"traced": "", "untraced": "untraced cannot be traced in this image",
+		"nobody": "the image has no nobody"} {
 		c := &Case{Site: name}
 		at, err := c.site(m.image)
 		if (err != nil) != (want != "") || err != nil && err.Error() != want || err == nil && at != siteAt {
@@ -122,7 +125,8 @@ func TestSitesOfCases(t *testing.T) {
 		}
 	}
 	m.image.Release = "6.1.0"
-	if err := (&Case{Name: "x", Since: release{6, 3}}).Fits(m.image); err == nil || err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
+	if err := (&Case{Name: "x", Since: release{6, 3}}).Fits(m.image); err == nil ||
+		err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
 		t.Error(err)
 	}
 	for place, want := range map[string]uint64{"f": fAt, "f+10": fAt + 10, "f+x": 0} {

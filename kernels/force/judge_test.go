@@ -42,10 +42,12 @@ func TestJudges(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []string
-		config := Config{Case: &Case{Name: "case", Breaks: c.breaks}, Image: "image", Tell: func(line string) { told = append(told, line) }}
+		config := Config{Case: &Case{Name: "case", Breaks: c.breaks}, Image: "image",
+			Tell: func(line string) { told = append(told, line) }}
 		row := c.row
 		err := config.judge(&row, fmt.Errorf("boot: %w", &vm.BootError{Console: file, Err: c.err}))
-		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || row.Outcome != c.outcome || row.Why != c.why {
+		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) ||
+			row.Outcome != c.outcome || row.Why != c.why {
 			t.Errorf("%s: %+v, %v, want %s, %q, %q", name, row, err, c.outcome, c.why, c.fails)
 		}
 		if (len(told) > 0) != (c.why != "") || len(told) > 0 && !strings.HasPrefix(told[0], "[    2.0] Oops") {
@@ -74,8 +76,10 @@ func TestHeldCPUsAnswer(t *testing.T) {
 		other bool // another task comes to where it is held
 		asked []string
 	}{
-		"it comes back": {[]string{"", "T05thread:02;", "T05thread:01;"}, false, []string{f, "vCont;c:1", g, "vCont;c:2", gone(g), "vCont;c:1", gone(f)}},
-		"it waits":      {[]string{"", "", "T05thread:01;"}, false, []string{f, "vCont;c:1", g, "vCont;c:2", gone(g), "vCont;c:1", gone(f)}},
+		"it comes back": {[]string{"", "T05thread:02;", "T05thread:01;"}, false, []string{f, "vCont;c:1", g,
+			"vCont;c:2", gone(g), "vCont;c:1", gone(f)}},
+		"it waits": {[]string{"", "", "T05thread:01;"}, false, []string{f, "vCont;c:1", g, "vCont;c:2", gone(g),
+			"vCont;c:1", gone(f)}},
 		"another task": {[]string{"", "T05thread:02;", "", "T05thread:01;"}, true,
 			[]string{f, "vCont;c:1", g, "vCont;c:2", "vCont;s:2", "vCont;c:2", gone(g), "vCont;c:1", gone(f)}},
 	} {
@@ -163,10 +167,11 @@ func TestDebugs(t *testing.T) {
 		"seen":      {"all to f\ngo", nil, "traced", nil, Broke, 2, "", errEnough.Error()},
 		"outlived":  {"all to f\ngo", []string{"Oops"}, "", nil, Outlived, 2, "", errEnough.Error()},
 		"otherwise": {"look set a_word\ngo", nil, "", nil, Outlived, 1, "", errEnough.Error()},
-		"late":      {"all to f when cpu 1 within 1ms\ngo", nil, "", nil, NotForced, 1, "not within 1ms; CPU 0 stands in f; CPU 1 stands in f", errEnough.Error()},
-		"no place":  {"all to nobody\ngo", nil, "", nil, "", 1, "", "step 1: the image has no nobody"},
-		"no site":   {"all to f\ngo", nil, "untraced", nil, "", 0, "", "untraced cannot be traced in this image"},
-		"it fails":  {"all to f\ngo", nil, "", no, "", 0, "", "no"},
+		"late": {"all to f when cpu 1 within 1ms\ngo", nil, "", nil, NotForced, 1,
+			"not within 1ms; CPU 0 stands in f; CPU 1 stands in f", errEnough.Error()},
+		"no place": {"all to nobody\ngo", nil, "", nil, "", 1, "", "step 1: the image has no nobody"},
+		"no site":  {"all to f\ngo", nil, "untraced", nil, "", 0, "", "untraced cannot be traced in this image"},
+		"it fails": {"all to f\ngo", nil, "", no, "", 0, "", "no"},
 	} {
 		k, s, socket := serves(t)
 		s.stops = []string{"T05thread:01;", "T05thread:01;"}

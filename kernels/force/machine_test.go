@@ -127,7 +127,8 @@ func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 		symbols = append(symbols, vmlinux.Symbol{Addr: at, Type: 'T', Name: name})
 	}
 	slices.SortFunc(symbols, func(a, b vmlinux.Symbol) int { return int(int64(a.Addr - b.Addr)) })
-	k = image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_X86_64)}, Symbols: vmlinux.NewSymbols("", symbols)})
+	k = image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_X86_64)},
+		Symbols: vmlinux.NewSymbols("", symbols)})
 	k.Release = "7.2.0"
 	k.Records = &records.Kernel{Sites: []uint64{siteAt - 100, siteAt, siteAt + 8}}
 	s = &server{memory: map[uint64]byte{}}
@@ -193,14 +194,27 @@ func TestConditions(t *testing.T) {
 		want   bool
 	}{
 		{"cpu 1", nil, true}, {"cpu 0", nil, false}, {"cpu 1 and cpu 0", nil, false}, {"cpu 1 and cpu 1", nil, true},
-		{"online 1", func(_ *machine, s *server) { s.word(onlineAt, 2) }, true}, {"online 0", func(_ *machine, s *server) { s.word(onlineAt, 2) }, false},
-		{"offline 0", func(_ *machine, s *server) { s.word(onlineAt, 2) }, true}, {"offline 1", func(_ *machine, s *server) { s.word(onlineAt, 2) }, false},
-		{"interruptible 0", func(_ *machine, s *server) { s.flags[0] = 0x200 }, true}, {"interruptible 0", func(_ *machine, s *server) { s.flags[0] = 0xdff }, false},
+		{"online 1", func(_ *machine, s *server) { s.word(onlineAt, 2) }, true}, {"online 0", func(_ *machine,
+			s *server) {
+			s.word(onlineAt, 2)
+		}, false},
+		{"offline 0", func(_ *machine, s *server) { s.word(onlineAt, 2) }, true}, {"offline 1", func(_ *machine,
+			s *server) {
+			s.word(onlineAt, 2)
+		}, false},
+		{"interruptible 0", func(_ *machine, s *server) { s.flags[0] = 0x200 }, true}, {"interruptible 0",
+			func(_ *machine, s *server) { s.flags[0] = 0xdff }, false},
 		{"from f", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, fAt+7) }, true},
 		{"from g", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, fAt+7) }, false},
 		{"from f", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, 7) }, false},
-		{"zero a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, true}, {"zero a_word", func(_ *machine, s *server) { s.word(wordAt, 1<<40) }, false},
-		{"set a_word", func(_ *machine, s *server) { s.word(wordAt, 1<<40) }, true}, {"set a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, false},
+		{"zero a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, true}, {"zero a_word", func(_ *machine,
+			s *server) {
+			s.word(wordAt, 1<<40)
+		}, false},
+		{"set a_word", func(_ *machine, s *server) { s.word(wordAt, 1<<40) }, true}, {"set a_word", func(_ *machine,
+			s *server) {
+			s.word(wordAt, 0)
+		}, false},
 		{"points a_word and used", func(_ *machine, s *server) { s.word(wordAt, 0x7000); s.word(0x7008, 1<<32) }, true},
 		{"points a_word and used", func(_ *machine, s *server) { s.word(wordAt, 0x7000); s.word(0x7008, 1<<32-1) }, false},
 		{"points a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, false},
@@ -228,7 +242,8 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", c.text, got, err, c.want)
 		}
 	}
-	for _, text := range []string{"online 1", "from f", "set nobody", "set a_word", "waited-for nobody", "waited-for text_mutex", "breakpoint", "clear",
+	for _, text := range []string{"online 1", "from f", "set nobody", "set a_word", "waited-for nobody",
+		"waited-for text_mutex", "breakpoint", "clear",
 		"changed", "large", "used", "split 0", "writable"} {
 		m, _ := stands(t) // nothing is mapped
 		if got, err := asking(t, m, 1, text); got || err == nil {
@@ -310,17 +325,23 @@ func TestSteps(t *testing.T) {
 		{"cpu 0 for 1ms\ngo", []string{""}, 2, "", []string{"vCont;c:1"}},
 		{"cpu 0 to f within 1ms\ngo", []string{""}, 1, "not within 1ms; CPU 0 stands in f; CPU 1 stands in g+0x3",
 			[]string{"Z1,ffffffff81001000,1", "vCont;c:1", "z1,ffffffff81001000,1"}},
-		{"cpu 0 to read of a_word\ngo", []string{"T05thread:01;rwatch:ffffffff82000200;"}, 2, "", []string{"Z3,ffffffff82000200,8", "vCont;c:1", "z3,ffffffff82000200,8"}},
+		{"cpu 0 to read of a_word\ngo", []string{"T05thread:01;rwatch:ffffffff82000200;"}, 2, "",
+			[]string{"Z3,ffffffff82000200,8", "vCont;c:1", "z3,ffffffff82000200,8"}},
 		{"cpu 0 to write of slot\ngo", []string{"T05thread:01;watch:6000;"}, 2, "", []string{"Z2,6000,8", "vCont;c:1", "z2,6000,8"}},
 		{"cpu 0 to write of entry\ngo", []string{"T05thread:01;watch:7000;"}, 2, "", []string{"Z2,7000,8", "vCont;c:1", "z2,7000,8"}},
 		{"cpu 0 to nobody|no_one\ngo", nil, 1, "the image has no nobody nor no_one", nil},
 		{"look zero a_word\ngo", nil, 2, "", nil}, {"look set a_word\ngo", nil, 1, errOtherwise.Error(), nil},
 		{"all to f\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "T05thread:01;", "T05thread:01;"}, 3, "",
-			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1", "vCont;c",
-				"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1"}},
-		{"all to f\nall for 1ms\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "", "T05thread:01;", "", "T05thread:01;"}, 4, "",
-			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c", "Z1,ffffffff81002000,1", "vCont;c:1", "z1,ffffffff81002000,1",
-				"vCont;c", "Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c", "Z1,ffffffff81002000,1", "vCont;c:1",
+			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1",
+				"vCont;c:1", "z1,ffffffff81002000,1", "vCont;c",
+				"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1",
+				"z1,ffffffff81002000,1"}},
+		{"all to f\nall for 1ms\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "",
+			"T05thread:01;", "", "T05thread:01;"}, 4, "",
+			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c", "Z1,ffffffff81002000,1",
+				"vCont;c:1", "z1,ffffffff81002000,1",
+				"vCont;c", "Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c",
+				"Z1,ffffffff81002000,1", "vCont;c:1",
 				"z1,ffffffff81002000,1"}},
 		{"cpu 0 to g within 10s unless zero a_word\ngo", []string{"T05thread:02;", "T05thread:01;"}, 2, "", nil},
 	} {

@@ -58,7 +58,8 @@ var reaching = []struct {
 		return words(0x6f | bit(d, 20, 31) | bitsOf(d, 1, 10, 21) | bit(d, 11, 20) | bitsOf(d, 12, 8, 12))
 	}},
 	{"c.j", riscv64.Name, -1 << 11, 1<<11 - 2, 2, false, false, func(d int64) []byte {
-		return binary.LittleEndian.AppendUint16(nil, uint16(0xa001|bit(d, 11, 12)|bit(d, 4, 11)|bitsOf(d, 8, 2, 9)|bit(d, 10, 8)|bit(d, 6, 7)|
+		return binary.LittleEndian.AppendUint16(nil, uint16(0xa001|bit(d, 11, 12)|bit(d, 4, 11)|bitsOf(d, 8, 2,
+			9)|bit(d, 10, 8)|bit(d, 6, 7)|
 			bit(d, 7, 6)|bitsOf(d, 1, 3, 3)|bit(d, 5, 2)))
 	}},
 	{"auipc and addi", riscv64.Name, -1<<31 + 0x800, 1<<31 - 0x801, 1, true, false, func(d int64) []byte {
@@ -71,7 +72,8 @@ var reaching = []struct {
 func TestDistances(t *testing.T) {
 	for _, r := range reaching {
 		rapid.Check(t, func(t *rapid.T) {
-			d := rapid.OneOf(rapid.Int64Range(r.low/r.step, r.high/r.step), rapid.SampledFrom([]int64{r.low / r.step, r.high / r.step, 0, 1, -1})).
+			d := rapid.OneOf(rapid.Int64Range(r.low/r.step, r.high/r.step), rapid.SampledFrom([]int64{r.low / r.step,
+				r.high / r.step, 0, 1, -1})).
 				Draw(t, "distance") * r.step
 			at := uint64(madeBase) + 4*rapid.Uint64Range(0, 1<<20).Draw(t, "at")
 			b := r.encode(d)
@@ -143,7 +145,8 @@ func TestCodeOfFunctions(t *testing.T) {
 	m.name(0x140, 't', "alias_of_g")
 	m.name(0x160, 't', "h.isra.0")
 	m.name(0x180, 'd', "data_in_text")
-	m.put(0x100, call(0x100, 0x140), call(0x105, 0x140), call(0x10a, 0x110), call(0x10f, 0x120), call(0x114, 0x141), call(0x119, 0x180))
+	m.put(0x100, call(0x100, 0x140), call(0x105, 0x140), call(0x10a, 0x110), call(0x10f, 0x120), call(0x114, 0x141),
+		call(0x119, 0x180))
 	m.put(0x120, call(0x120, 0x160), call(0x125, 0x100))
 	m.put(0x140, call(0x140, 0x160))
 	k := m.kernel()
@@ -261,7 +264,8 @@ func TestProtocolsOfValues(t *testing.T) {
 func TestPlacesInFiles(t *testing.T) {
 	const off, from, size = 0x200, 0x1000, 16
 	file := make([]byte, off+size)
-	header := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 2}
+	header := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64,
+		Ehsize: 64, Phentsize: 56, Phnum: 2}
 	copy(header.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 	var b bytes.Buffer
 	for _, part := range []any{&header, &elf.Prog64{Type: uint32(elf.PT_NOTE), Off: 8, Vaddr: from, Filesz: size},
@@ -285,11 +289,13 @@ func TestPlacesInFiles(t *testing.T) {
 	if _, err := k.offset(file[:20], from); err == nil || !strings.HasPrefix(err.Error(), "made: ") {
 		t.Errorf("a file that is cut: %v", err)
 	}
-	if out, err := k.Apply(file, Change{At: from + 2, Old: []byte{0, 0}, New: []byte{7, 8}}); err != nil || out[off+2] != 7 || out[off+3] != 8 ||
+	if out, err := k.Apply(file, Change{At: from + 2, Old: []byte{0, 0}, New: []byte{7, 8}}); err != nil ||
+		out[off+2] != 7 || out[off+3] != 8 ||
 		file[off+2] != 0 {
 		t.Errorf("%v", err)
 	}
-	for _, c := range []Change{{At: from + 2, Old: []byte{1}, New: []byte{2}}, {At: from + size - 1, Old: []byte{0, 0}, New: []byte{2, 2}}} {
+	for _, c := range []Change{{At: from + 2, Old: []byte{1}, New: []byte{2}}, {At: from + size - 1, Old: []byte{0,
+		0}, New: []byte{2, 2}}} {
 		if out, err := k.Apply(file, c); out != nil || err == nil || !strings.Contains(err.Error(), "does not hold") {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -327,7 +333,8 @@ func TestCallsThatGo(t *testing.T) {
 	if _, err := k.RunBatch(); err != ErrNoBatch {
 		t.Error(err)
 	}
-	if _, err := k.WithSlots(3); err == nil || !strings.HasPrefix(err.Error(), "made: no immediate says how many slots there are: the size of the vector is not known") {
+	if _, err := k.WithSlots(3); err == nil || !strings.HasPrefix(err.Error(),
+		"made: no immediate says how many slots there are: the size of the vector is not known") {
 		t.Error(err)
 	}
 }

@@ -31,13 +31,15 @@ func TestStores(t *testing.T) {
 		args  []uint64
 		want  string
 	}{
-		"bytes":            {[]string{at, from, length}, []uint64{site, oneTask, 3}, "01 02 03 <- 0a 0b 0c"},
-		"another order":    {[]string{length, from, "", at}, []uint64{2, oneTask, 0, site}, "01 02 <- 0a 0b"},
-		"a word":           {[]string{at, word}, []uint64{site, 0xffff_ffff_1122_3344}, "44 33 22 11 <- 0a 0b 0c 0d"},
-		"a literal":        {[]string{at, long}, []uint64{site, 0x1122_3344_5566_7788}, "88 77 66 55 44 33 22 11 <- 0a 0b 0c 0d 0e 0f 10 11"},
-		"a byte repeated":  {[]string{at, fill, length}, []uint64{site, 0x1cc, 3}, "cc cc cc <- 0a 0b 0c"},
-		"by another":       {[]string{copier, at, from, length}, []uint64{stores, site, oneTask, 2}, "01 02 <- 0a 0b"},
-		"a word repeated":  {[]string{copier, at, from, length}, []uint64{answers, site, oneTask, 8}, "01 02 03 04 01 02 03 04 <- 0a 0b 0c 0d 0e 0f 10 11"},
+		"bytes":         {[]string{at, from, length}, []uint64{site, oneTask, 3}, "01 02 03 <- 0a 0b 0c"},
+		"another order": {[]string{length, from, "", at}, []uint64{2, oneTask, 0, site}, "01 02 <- 0a 0b"},
+		"a word":        {[]string{at, word}, []uint64{site, 0xffff_ffff_1122_3344}, "44 33 22 11 <- 0a 0b 0c 0d"},
+		"a literal": {[]string{at, long}, []uint64{site, 0x1122_3344_5566_7788},
+			"88 77 66 55 44 33 22 11 <- 0a 0b 0c 0d 0e 0f 10 11"},
+		"a byte repeated": {[]string{at, fill, length}, []uint64{site, 0x1cc, 3}, "cc cc cc <- 0a 0b 0c"},
+		"by another":      {[]string{copier, at, from, length}, []uint64{stores, site, oneTask, 2}, "01 02 <- 0a 0b"},
+		"a word repeated": {[]string{copier, at, from, length}, []uint64{answers, site, oneTask, 8},
+			"01 02 03 04 01 02 03 04 <- 0a 0b 0c 0d 0e 0f 10 11"},
 		"nothing":          {[]string{at, from, length}, []uint64{site, oneTask, 0}, ""},
 		"outside of text":  {[]string{at, from, length}, []uint64{anotherTask, oneTask, 2}, "01 02 <- 00 00"},
 		"the first of all": {[]string{at, from, length}, []uint64{begins, oneTask, 2}, "01 02 <- 00 00"},
@@ -100,7 +102,8 @@ func TestReturns(t *testing.T) {
 	if x.returns[back] != nil {
 		t.Errorf("%d wait", len(x.returns[back]))
 	}
-	want := []string{"CPU 0: begin arch_ftrace_update_code", "CPU 1: begin arch_ftrace_update_code", "CPU 1: end arch_ftrace_update_code",
+	want := []string{"CPU 0: begin arch_ftrace_update_code", "CPU 1: begin arch_ftrace_update_code",
+		"CPU 1: end arch_ftrace_update_code",
 		"CPU 0: end arch_ftrace_update_code"}
 	if d := cmp.Diff(want, x.told()); d != "" {
 		t.Error(d)
@@ -111,7 +114,8 @@ func TestReturns(t *testing.T) {
 func TestKindsOfEntries(t *testing.T) {
 	for kind, want := range map[Kind][]string{
 		Begin: {"CPU 0: begin f", "CPU 0: end f"}, Grace: {"CPU 0: grace f", "CPU 0: elapsed f"}, Stand: {"CPU 0: stand", "CPU 0: go"},
-		Stop: {"CPU 0: stop a", "CPU 0: resume a"}, Answer: {"CPU 0: answer f"}, Round: {"CPU 0: round ipi_remote_fence_i", "CPU 0: done"},
+		Stop: {"CPU 0: stop a", "CPU 0: resume a"}, Answer: {"CPU 0: answer f"},
+		Round: {"CPU 0: round ipi_remote_fence_i", "CPU 0: done"},
 	} {
 		x, m := recorderOf(t)
 		x.at[key] = Watch{Kind: kind, Function: "f", At: key}
@@ -208,7 +212,8 @@ func TestEndsWithWhatDiffers(t *testing.T) {
 func TestWritten(t *testing.T) {
 	r := &Recording{Image: "hash", Release: "7.2", Arch: "x86_64", CPUs: 2, Protocol: "breakpoint", Actions: []string{"a", "b"},
 		Watched: []string{"store f (f is there)"}, Fences: []string{"f calls g"}, Text: Text{0x1000, 0x2000}, Steps: []Step{
-			{CPU: 0, Kind: Begin, Name: "f"}, {CPU: 0, Kind: Store, At: 0x10, Old: []byte{0x90, 0x91}, New: []byte{0xcc, 0xcd}, Name: "f"},
+			{CPU: 0, Kind: Begin, Name: "f"}, {CPU: 0, Kind: Store, At: 0x10, Old: []byte{0x90, 0x91},
+				New: []byte{0xcc, 0xcd}, Name: "f"},
 			{CPU: 1, Kind: Trap, At: 0x10}, {CPU: 0, Kind: End, Name: "f"}, {CPU: 1, Kind: Move, Name: "0"}}}
 	const want = "# textpoke recording 1\n# image: hash\n# release: 7.2\n# arch: x86_64\n# cpus: 2\n# protocol: breakpoint\n# text: 1000-2000\n" +
 		"# action: a\n# action: b\n# fence: f calls g\n# watched: store f (f is there)\nstep,cpu,what,address,old,new,batch,name\n" +
@@ -237,7 +242,8 @@ func TestWritten(t *testing.T) {
 	if err := r.Write(&b); err != nil || strings.Contains(b.String(), "# text:") {
 		t.Error(err)
 	}
-	for i, want := range []string{"CPU 0: begin f", "CPU 0: store 0x10 cc cd <- 90 91 f", "CPU 1: trap 0x10", "CPU 0: end f", "CPU 1: move 0"} {
+	for i, want := range []string{"CPU 0: begin f", "CPU 0: store 0x10 cc cd <- 90 91 f", "CPU 1: trap 0x10",
+		"CPU 0: end f", "CPU 1: move 0"} {
 		if got := r.Steps[i].String(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -279,25 +285,37 @@ func TestBatchesOfWords(t *testing.T) {
 		steps []string
 		want  []string
 	}{
-		"literal first":        {"arm64", []string{store(0, "100", lit), store(0, "10c", "aaaaaaaa")}, []string{": 10c=aaaaaaaa literal 100=" + lit}},
-		"literal behind":       {"arm64", []string{store(0, "10c", "aaaaaaaa"), store(0, "100", lit)}, []string{": 10c=aaaaaaaa literal 100=" + lit}},
-		"as near as it may be": {"arm64", []string{store(0, "100", lit), store(0, "110", "aaaaaaaa")}, []string{": 110=aaaaaaaa literal 100=" + lit}},
-		"too far":              {"arm64", []string{store(0, "100", lit), store(0, "114", "aaaaaaaa")}, []string{": 100= literal 100=" + lit + " 114=aaaaaaaa"}},
-		"two of them":          {"arm64", []string{store(0, "100", lit), store(0, "200", other), store(0, "20c", "bbbbbbbb")}, []string{": 100= literal 100=" + lit + " 20c=bbbbbbbb literal 200=" + other}},
-		"a round between":      {"arm64", []string{store(0, "100", lit), "0,round,,,,g", store(0, "10c", "aaaaaaaa")}, []string{": 10c=aaaaaaaa literal 100=" + lit}},
-		"a round behind":       {"arm64", []string{store(0, "10c", "aaaaaaaa"), "0,round,,,,g", store(0, "20c", "bbbbbbbb")}, []string{": 10c=aaaaaaaa", ": 20c=bbbbbbbb"}},
-		"eight bytes stopped":  {"riscv64", []string{"0,stop,,,,s", store(0, "100", lit), "0,resume,,,,s"}, []string{"s: 100=" + lit}},
-		"by another CPU":       {"riscv64", []string{"0,stop,,,,s", "1,stand,,,,", store(1, "100", "aaaaaaaa"), "1,go,,,,", store(1, "200", "bbbbbbbb"), "0,resume,,,,s"}, []string{"s: 100=aaaaaaaa", ": 200=bbbbbbbb"}},
-		"it moves":             {"arm64", []string{"0,begin,,,,f", store(0, "10c", "aaaaaaaa"), "1,move,,,,0", store(1, "20c", "bbbbbbbb"), "1,end,,,,f"}, []string{"f: 10c=aaaaaaaa 20c=bbbbbbbb"}},
+		"literal first": {"arm64", []string{store(0, "100", lit), store(0, "10c", "aaaaaaaa")},
+			[]string{": 10c=aaaaaaaa literal 100=" + lit}},
+		"literal behind": {"arm64", []string{store(0, "10c", "aaaaaaaa"), store(0, "100", lit)},
+			[]string{": 10c=aaaaaaaa literal 100=" + lit}},
+		"as near as it may be": {"arm64", []string{store(0, "100", lit), store(0, "110", "aaaaaaaa")},
+			[]string{": 110=aaaaaaaa literal 100=" + lit}},
+		"too far": {"arm64", []string{store(0, "100", lit), store(0, "114", "aaaaaaaa")},
+			[]string{": 100= literal 100=" + lit + " 114=aaaaaaaa"}},
+		"two of them": {"arm64", []string{store(0, "100", lit), store(0, "200", other), store(0, "20c",
+			"bbbbbbbb")}, []string{": 100= literal 100=" + lit + " 20c=bbbbbbbb literal 200=" + other}},
+		"a round between": {"arm64", []string{store(0, "100", lit), "0,round,,,,g", store(0, "10c", "aaaaaaaa")},
+			[]string{": 10c=aaaaaaaa literal 100=" + lit}},
+		"a round behind": {"arm64", []string{store(0, "10c", "aaaaaaaa"), "0,round,,,,g", store(0, "20c",
+			"bbbbbbbb")}, []string{": 10c=aaaaaaaa", ": 20c=bbbbbbbb"}},
+		"eight bytes stopped": {"riscv64", []string{"0,stop,,,,s", store(0, "100", lit), "0,resume,,,,s"}, []string{"s: 100=" + lit}},
+		"by another CPU": {"riscv64", []string{"0,stop,,,,s", "1,stand,,,,", store(1, "100", "aaaaaaaa"),
+			"1,go,,,,", store(1, "200", "bbbbbbbb"), "0,resume,,,,s"}, []string{"s: 100=aaaaaaaa", ": 200=bbbbbbbb"}},
+		"it moves": {"arm64", []string{"0,begin,,,,f", store(0, "10c", "aaaaaaaa"), "1,move,,,,0",
+			store(1, "20c", "bbbbbbbb"), "1,end,,,,f"}, []string{"f: 10c=aaaaaaaa 20c=bbbbbbbb"}},
 		"onto a busy CPU": {"x86_64", []string{"1,begin,,,,g", "0,begin,,,,f", store(0, "10", "cc"), "1,move,,,,0", "1,end,,,,f",
 			store(1, "20", "cc"), "1,end,,,,g"}, []string{"f: 10=cc", "g: 20=cc"}},
 		"no longer a site": {"x86_64", []string{store(0, "100", strings.Repeat("aa", 16)), store(0, "110", "bbbb")},
 			[]string{": 100=" + strings.Repeat("aa", 16) + " 110=bbbb"}},
-		"behind a site":      {"x86_64", []string{store(0, "100", "aaaa"), store(0, "102", "bbbb")}, []string{": 100=aaaabbbb"}},
-		"one in another":     {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g", store(0, "20", "cc"), "0,end,,,,f"}, []string{"g: 10=cc", "f: 20=cc"}},
-		"behind a loose one": {"x86_64", []string{store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"), "0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
-		"near after a round": {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"), "0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
-		"parts of a site":    {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
+		"behind a site": {"x86_64", []string{store(0, "100", "aaaa"), store(0, "102", "bbbb")}, []string{": 100=aaaabbbb"}},
+		"one in another": {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g",
+			store(0, "20", "cc"), "0,end,,,,f"}, []string{"g: 10=cc", "f: 20=cc"}},
+		"behind a loose one": {"x86_64", []string{store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"),
+			"0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
+		"near after a round": {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"),
+			"0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
+		"parts of a site": {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
 	} {
 		text := firstLine + "\n# arch: " + c.arch + "\n# cpus: 2\n" + strings.Join(columns, ",") + "\n"
 		for i, s := range c.steps {
@@ -332,7 +350,8 @@ func TestBatchesOfWords(t *testing.T) {
 
 // TestFresh: code that is copied to its place, by its length or by who copies it.
 func TestFresh(t *testing.T) {
-	for want, all := range map[bool][]Step{true: {{New: make([]byte, 17)}, {Name: "text_poke_copy_locked"}, {Name: "arch_prepare_optimized_kprobe"}},
+	for want, all := range map[bool][]Step{true: {{New: make([]byte, 17)}, {Name: "text_poke_copy_locked"},
+		{Name: "arch_prepare_optimized_kprobe"}},
 		false: {{New: make([]byte, 16)}, {Name: "text_poke"}, {Name: "my_text_poke_copy"}}} {
 		for _, s := range all {
 			if s.Fresh() != want {

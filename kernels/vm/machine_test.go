@@ -28,9 +28,11 @@ import (
 // TestAsMeasured: actions go by the names of files, wherever these lie, as the guest has them.
 func TestAsMeasured(t *testing.T) {
 	for action, want := range map[string]string{
-		"kprobe:vfs_read": "kprobe:vfs_read", "idle": "idle", "module-load:/lib/a.ko.xz": "module-load:a.ko", "module-load:a.ko": "module-load:a.ko",
+		"kprobe:vfs_read": "kprobe:vfs_read", "idle": "idle", "module-load:/lib/a.ko.xz": "module-load:a.ko",
+		"module-load:a.ko":       "module-load:a.ko",
 		"uprobe:/usr/bin/true@2": "uprobe:true@2", "together:5:idle&reload:/lib/a.ko.gz&&churn": "together:5:idle&reload:a.ko&&churn",
-		"together:5:idle&churn": "together:5:idle&churn", "together:5:reload:/x/b.ko&reload:/y/c.ko": "together:5:reload:b.ko&reload:c.ko",
+		"together:5:idle&churn":                    "together:5:idle&churn",
+		"together:5:reload:/x/b.ko&reload:/y/c.ko": "together:5:reload:b.ko&reload:c.ko",
 	} {
 		if got := asMeasured(action); got != want {
 			t.Errorf("%s: %s, want %s", action, got, want)
@@ -46,16 +48,19 @@ func TestModuleEntries(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write([]byte("\x7fELF packed"))
 	z.Close()
-	for name, text := range map[string]string{"a.ko": "\x7fELF plain", "b.ko.gz": packed.String(), "c.ko": "nothing", "d.ko.gz": packed.String()[:12]} {
+	for name, text := range map[string]string{"a.ko": "\x7fELF plain", "b.ko.gz": packed.String(), "c.ko": "nothing",
+		"d.ko.gz": packed.String()[:12]} {
 		write(t, file(name), text)
 	}
-	for name, want := range map[string]entry{"a.ko": {"a.ko", plain, []byte("\x7fELF plain")}, "b.ko.gz": {"b.ko", plain, []byte("\x7fELF packed")}} {
+	for name, want := range map[string]entry{"a.ko": {"a.ko", plain, []byte("\x7fELF plain")}, "b.ko.gz": {"b.ko",
+		plain, []byte("\x7fELF packed")}} {
 		got, err := moduleEntry(file(name))
 		if err != nil || got.name != want.name || got.mode != want.mode || !bytes.Equal(got.text, want.text) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	for name, want := range map[string]string{"none.ko": "module: ", "c.ko": "module " + file("c.ko") + ": no ELF file, nor a packed one",
+	for name, want := range map[string]string{"none.ko": "module: ",
+		"c.ko":    "module " + file("c.ko") + ": no ELF file, nor a packed one",
 		"d.ko.gz": "module " + file("d.ko.gz") + ": "} {
 		if e, err := moduleEntry(file(name)); e.name != "" || err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %s", name, e, err, want)
@@ -74,7 +79,8 @@ func TestModuleEntries(t *testing.T) {
 			t.Errorf("%s: %q, %v", action, got, err)
 		}
 	}
-	for _, action := range []string{"module-load:" + file("c.ko"), "together:5:idle&reload:" + file("c.ko"), "uprobe:" + file("none")} {
+	for _, action := range []string{"module-load:" + file("c.ko"), "together:5:idle&reload:" + file("c.ko"),
+		"uprobe:" + file("none")} {
 		if got, err := names(action); err == nil {
 			t.Errorf("%s: %q", action, got)
 		}
@@ -98,12 +104,16 @@ func TestEntryNotes(t *testing.T) {
 		kind  elf.ProgType
 		want  string
 	}{
-		"alone": {entry, elf.PT_NOTE, ""}, "behind another": {slices.Concat(other, entry), elf.PT_NOTE, ""}, "no note": {entry, elf.PT_LOAD, none},
-		"of another kind": {note("Xen\x00", 17, "1234"), elf.PT_NOTE, none}, "of somebody else": {note("Yen\x00", entryNote, "1234"), elf.PT_NOTE, none},
-		"nothing": {nil, elf.PT_NOTE, none}, "others": {slices.Concat(other, other), elf.PT_NOTE, none}, "cut": {other[:11], elf.PT_NOTE, none},
+		"alone": {entry, elf.PT_NOTE, ""}, "behind another": {slices.Concat(other, entry), elf.PT_NOTE, ""},
+		"no note":         {entry, elf.PT_LOAD, none},
+		"of another kind": {note("Xen\x00", 17, "1234"), elf.PT_NOTE, none}, "of somebody else": {note("Yen\x00",
+			entryNote, "1234"), elf.PT_NOTE, none},
+		"nothing": {nil, elf.PT_NOTE, none}, "others": {slices.Concat(other, other), elf.PT_NOTE, none},
+		"cut":      {other[:11], elf.PT_NOTE, none},
 		"too long": {slices.Concat(note("GNU\x00", 3, "abcd")[:4], []byte{255, 255, 255, 127}, entry), elf.PT_NOTE, none},
 	} {
-		header := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1}
+		header := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64,
+			Ehsize: 64, Phentsize: 56, Phnum: 1}
 		copy(header.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 		var b bytes.Buffer
 		for _, part := range []any{&header, &elf.Prog64{Type: uint32(c.kind), Off: 120, Filesz: uint64(len(c.notes))}} {
@@ -159,9 +169,11 @@ func TestWhyAMachineFailed(t *testing.T) {
 	}{
 		{t.Context(), &Told{Done: true}, nil, exit, "killed", ""}, {t.Context(), &Told{Done: true}, guest, nil, "", "the guest: no"},
 		{over, up, guest, exit, "said", "context canceled"}, {t.Context(), up, guest, exit, "said", "the guest: no"},
-		{t.Context(), up, nil, exit, "qemu: no such machine\nmore", "qemu: no such machine"}, {t.Context(), up, nil, exit, "", "the emulator: exit status 1"},
+		{t.Context(), up, nil, exit, "qemu: no such machine\nmore", "qemu: no such machine"}, {t.Context(), up, nil,
+			exit, "", "the emulator: exit status 1"},
 		{t.Context(), up, nil, nil, "a warning", "the kernel panicked before the guest was done"},
-		{t.Context(), &Told{}, nil, nil, "", "the kernel panicked before the guest said anything: does it take an initial RAM disk and a serial console?"},
+		{t.Context(), &Told{}, nil, nil, "",
+			"the kernel panicked before the guest said anything: does it take an initial RAM disk and a serial console?"},
 	} {
 		err := (&Config{}).failed(c.ctx, c.told, c.heard, c.ended, c.complaint)
 		if (err != nil) != (c.want != "") || err != nil && err.Error() != c.want {
@@ -225,12 +237,14 @@ func TestDisk(t *testing.T) {
 	write(t, filepath.Join(dir, "b.ko"), "\x7fELF b")
 	var told []string
 	c := &Config{CPUs: []cpus.Role{cpus.Busy, cpus.Idle, cpus.Busy}, Repetitions: 4, Modules: []string{filepath.Join(dir, "a.ko")},
-		Actions: []string{"idle", "module-load:" + filepath.Join(dir, "b.ko")}, Progress: func(line string) { told = append(told, line) }}
+		Actions:  []string{"idle", "module-load:" + filepath.Join(dir, "b.ko")},
+		Progress: func(line string) { told = append(told, line) }}
 	e := &emulator{Arch: "arm64", GOARCH: "arm64"}
 	for i, want := range []struct {
 		actions []string
 		builds  int
-	}{{[]string{"idle", "module-load:b.ko"}, 1}, {[]string{"callers:idle", "callers:module-load:b.ko"}, 1}, {[]string{"idle", "module-load:b.ko"}, 2}} {
+	}{{[]string{"idle", "module-load:b.ko"}, 1}, {[]string{"callers:idle", "callers:module-load:b.ko"}, 1},
+		{[]string{"idle", "module-load:b.ko"}, 2}} {
 		if c.Callers = i == 1; i == 2 { // of another source
 			c.more.source = map[string][]byte{"more.go": []byte("package main\n")}
 		}
@@ -252,23 +266,28 @@ func TestDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		files, kinds := unpackCPIO(t, b)
-		wantKinds := map[string]string{"proc": "40755", "sys": "40755", "dev": "40755", "init": "100755", "a.ko": "100644", "b.ko": "100644", "job": "100644"}
+		wantKinds := map[string]string{"proc": "40755", "sys": "40755", "dev": "40755", "init": "100755",
+			"a.ko": "100644", "b.ko": "100644", "job": "100644"}
 		if d := cmp.Diff(wantKinds, kinds); d != "" || files["a.ko"] != "\x7fELF a" || files["b.ko"] != "\x7fELF b" {
 			t.Errorf("%d: %s", i, d)
 		}
-		if !strings.Contains(files["init"], "go.mod\n") || !strings.Contains(files["init"], "main.go\n") || strings.Contains(files["init"], "more.go") != (i == 2) {
+		if !strings.Contains(files["init"], "go.mod\n") || !strings.Contains(files["init"], "main.go\n") ||
+			strings.Contains(files["init"], "more.go") != (i == 2) {
 			t.Errorf("%d: the guest is built of %q", i, files["init"])
 		}
 		var job map[string]any
 		if err := json.Unmarshal([]byte(files["job"]), &job); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := fmt.Sprint(job), fmt.Sprint(map[string]any{"Repetitions": 4, "Wait": false, "Modules": []string{"a.ko"}, "Actions": want.actions,
+		if got, want := fmt.Sprint(job), fmt.Sprint(map[string]any{"Repetitions": 4, "Wait": false,
+			"Modules": []string{"a.ko"}, "Actions": want.actions,
 			"Busy": []string{"2"}}); got != want {
 			t.Errorf("%d: %s, want %s", i, got, want)
 		}
 		text, err := os.ReadFile(built)
-		if n := strings.Count(string(text), "arm64 linux 0 build -trimpath -buildvcs=false -ldflags -s -w -o init .\n"); err != nil || n != want.builds {
+		if n := strings.Count(string(text),
+			"arm64 linux 0 build -trimpath -buildvcs=false -ldflags -s -w -o init .\n"); err != nil ||
+			n != want.builds {
 			t.Errorf("%d: built %d times: %q", i, n, text)
 		}
 		kept, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "textpoke", "guest-arm64-*"))
@@ -276,13 +295,15 @@ func TestDisk(t *testing.T) {
 			t.Errorf("told %q, kept %q", told, kept)
 		}
 	}
-	for _, change := range []func(c *Config){func(c *Config) { c.Modules = []string{"none.ko"} }, func(c *Config) { c.Actions = []string{"module-load:none.ko"} }} {
+	for _, change := range []func(c *Config){func(c *Config) { c.Modules = []string{"none.ko"} },
+		func(c *Config) { c.Actions = []string{"module-load:none.ko"} }} {
 		other := *c
 		if change(&other); other.initramfs(t.Context(), e, filepath.Join(dir, "disk")) == nil {
 			t.Error("a file that is not there")
 		}
 	}
-	if err := c.initramfs(t.Context(), e, filepath.Join(dir, "none", "disk")); err == nil || !strings.HasPrefix(err.Error(), "initramfs: ") {
+	if err := c.initramfs(t.Context(), e, filepath.Join(dir, "none", "disk")); err == nil ||
+		!strings.HasPrefix(err.Error(), "initramfs: ") {
 		t.Error(err)
 	}
 	standIns(t, map[string]string{"go": "echo main.go:1: wrong; exit 2"})
@@ -328,22 +349,29 @@ func TestBootsAgain(t *testing.T) {
 		"dies":     {"echo hello", 2, "the kernel panicked before the guest said anything"},
 		"fails":    {"cat <<'X'\n" + said(line{Fail: "no"}) + "\nX", 0, "the guest: no"},
 		"emulator": {"echo no machine >&2; exit 1", 0, "no machine"},
-		"done":     {"cat <<'X'\n" + said(line{Told: Told{Release: "7.2", Online: "0-1"}}) + "\n" + said(line{Told: Told{Done: true}}) + "\nX", 0, ""},
+		"done": {"cat <<'X'\n" + said(line{Told: Told{Release: "7.2",
+			Online: "0-1"}}) + "\n" + said(line{Told: Told{Done: true}}) + "\nX", 0, ""},
 	} {
 		t.Setenv("TMPDIR", t.TempDir())
 		standIns(t, map[string]string{"go": "echo guest > init", e.QEMU: c.script})
 		again := 0
-		m, err := Measure(t.Context(), Config{Image: image, CPUs: make([]cpus.Role, 2), Actions: []string{"idle"}, Progress: func(line string) {
-			if strings.HasSuffix(line, ": once more") {
-				again++
-			}
-		}})
-		if again != c.again || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || m == nil || m.Arch != e.Arch {
+		m, err := Measure(t.Context(), Config{Image: image, CPUs: make([]cpus.Role, 2), Actions: []string{"idle"},
+			Progress: func(line string) {
+				if strings.HasSuffix(line, ": once more") {
+					again++
+				}
+			}})
+		if again != c.again || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) ||
+			m == nil || m.Arch != e.Arch {
 			t.Errorf("%s: %d times more, %v, %+v", name, again, err, m)
+		}
+		if name == "done" && (m.Release != "7.2" || !m.Done) {
+			t.Errorf("%s: it said %+v", name, m.Told)
 		}
 		left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*"))
 		var failed *BootError
-		if errors.As(err, &failed) != (c.err != "") || failed != nil && !slices.Equal(left, []string{failed.Console}) || failed == nil && len(left) != 0 {
+		if errors.As(err, &failed) != (c.err != "") || failed != nil && !slices.Equal(left,
+			[]string{failed.Console}) || failed == nil && len(left) != 0 {
 			t.Errorf("%s: %q are left", name, left)
 		}
 	}

@@ -27,3 +27,22 @@ func TestPairs(t *testing.T) {
 		t.Error("what is judged without a forecast, and with one")
 	}
 }
+
+// TestSummaryOfReceivers: the least and the most of all readings, the quietest receiver by its median, and the one that switches
+// apart.
+func TestSummaryOfReceivers(t *testing.T) {
+	var counts []Count
+	for i, n := range []int{9, 5, 7, 1, 3, 8, 2, 4, 6} {
+		role := "idle"
+		if i%3 == 0 {
+			role = patcher
+		} else if i%3 == 2 {
+			role = "isolated"
+		}
+		counts = append(counts, Count{CPU: i % 3, Role: role, Repetition: i / 3, Interrupts: n, Row: "CAL"})
+	}
+	want := Summary{Row: "CAL", Receivers: 2, Repetitions: 3, Quietest: 4, Isolated: 7, Least: 3, Most: 8, Patcher: 2, CPU: 1}
+	if got := summaryOf(counts); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -57,7 +57,7 @@ func TestReadCountsRefuses(t *testing.T) {
 		"":             "file:1: the file is empty",
 		"arch,release": "want the columns arch,release,action",
 		countsHeader:   "no rows",
-		countsHeader + good + "\na,s,x,enable,CAL,1,idle,0,0":    "file:3: release",
+		countsHeader + good + "\na,s,x,enable,CAL,1,idle,0,0":    "the lines before are of a r",
 		countsHeader + good + "\na,r,x,up,CAL,1,idle,0,0":        "file:3: direction",
 		countsHeader + good + "\na,r,x,enable,CAL,1,idle,0,-1":   "file:3: interrupts",
 		countsHeader + good + "\na,r,x,enable,CAL,99,idle,0,1":   "file:3: cpu",

@@ -187,7 +187,8 @@ func (p *processor) counted() map[key]uint64 {
 		}
 		b := []byte(name[len("101 "):])
 		k := key{Function: binary.LittleEndian.Uint64(b), PID: binary.LittleEndian.Uint32(b[8:]),
-			Isolated: binary.LittleEndian.Uint32(b[12:]), Event: binary.LittleEndian.Uint32(b[16:]), No: binary.LittleEndian.Uint32(b[20:])}
+			Isolated: binary.LittleEndian.Uint32(b[12:]), Event: binary.LittleEndian.Uint32(b[16:]),
+			No: binary.LittleEndian.Uint32(b[20:])}
 		copy(k.Task[:], b[24:])
 		out[k] = p.load(at, 8)
 	}
@@ -216,7 +217,8 @@ func TestProgramsCount(t *testing.T) {
 		want    key
 		none    bool
 	}{
-		0: {{cpu: 1, on: 2, want: key{Function: 0xf1, PID: 12, Task: task}}, {cpu: 2, on: 0, want: key{Function: 0xf1, PID: 12, Isolated: 1, Task: task}},
+		0: {{cpu: 1, on: 2, want: key{Function: 0xf1, PID: 12, Task: task}}, {cpu: 2, on: 0, want: key{Function: 0xf1,
+			PID: 12, Isolated: 1, Task: task}},
 			{cpu: 9, on: 0, want: key{Function: 0xf1, PID: 12, Task: task}}},
 		1: {{cpu: 2, on: 1, want: key{Function: 0xf1, PID: 12, Isolated: 1, Event: 1, Task: task}}},
 		2: {{on: 1, reason: remoteShootdown, want: key{Event: 2}}, {on: 2, reason: remoteShootdown, want: key{Event: 2, Isolated: 1}},
@@ -292,7 +294,8 @@ func TestProgramsWithoutRoom(t *testing.T) {
 	if d := cmp.Diff(map[key]uint64{first: 1, own: 1}, p.counted()); d != "" {
 		t.Error(d)
 	}
-	p.put(countsTable, string(binary.LittleEndian.AppendUint64(nil, 0xf1))+"\xff\xff\xff\xff"+"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"+
+	p.put(countsTable, string(binary.LittleEndian.AppendUint64(nil,
+		0xf1))+"\xff\xff\xff\xff"+"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"+
 		string(task[:]), 8, 40)
 	p.room, p.pid = 0, 15
 	p.run(code)

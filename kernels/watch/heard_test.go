@@ -100,9 +100,11 @@ func TestHears(t *testing.T) {
 		{name: "nobody isolated", has: []string{"enable", "filter"}, want: []string{made, csd, ipi, opened}},
 		{name: "no folder", fails: map[string]error{"mkdir": os.ErrPermission}, want: []string{made},
 			err: "permission denied (root can, where tracefs is mounted)"},
-		{name: "no pipe", has: []string{"enable"}, fails: map[string]error{"open": os.ErrPermission}, want: []string{made, csd, ipi, opened, gone},
-			err: "permission denied"},
-		{name: "it stays", fails: map[string]error{"remove": errors.New("busy")}, want: []string{made, gone}, err: errNoEvents.Error() + "\nbusy"},
+		{name: "no pipe", has: []string{"enable"}, fails: map[string]error{"open": os.ErrPermission},
+			want: []string{made, csd, ipi, opened, gone},
+			err:  "permission denied"},
+		{name: "it stays", fails: map[string]error{"remove": errors.New("busy")}, want: []string{made, gone},
+			err: errNoEvents.Error() + "\nbusy"},
 	} {
 		f := &traced{has: c.has, fails: c.fails}
 		s, err := hear(f, c.isolated)
@@ -151,7 +153,8 @@ func TestTakeEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		last, want error
-	}{{tracefs.ErrNothing, nil}, {io.EOF, nil}, {fmt.Errorf("all read: %w", io.EOF), nil}, {fmt.Errorf("now: %w", tracefs.ErrNothing), nil},
+	}{{tracefs.ErrNothing, nil}, {io.EOF, nil}, {fmt.Errorf("all read: %w", io.EOF), nil}, {fmt.Errorf("now: %w",
+		tracefs.ErrNothing), nil},
 		{broken, broken}} {
 		p := &pipe{texts: []string{line, "", line[:30], line[30:]}, last: c.last}
 		got := &Causes{source: &events{pipe: p}}
@@ -212,9 +215,12 @@ func TestCausesOfLines(t *testing.T) {
 
 // TestKindsOfFunctions: by the names that the kernel has for them.
 func TestKindsOfFunctions(t *testing.T) {
-	for function, want := range map[string]string{"": "reschedule", "do_sync_core": "text", "ftrace_sync_ipi": "text", "ipi_remote_fence_i": "text",
-		"do_sync_cores": "function-call", "flush_tlb_func": "tlb", "__cpa_flush_all": "tlb", "tlb_remove_table_smp_sync": "tlb", "ipi_mb": "membarrier",
-		"sched_ttwu_pending": "reschedule", "nohz_full_kick_func": "timer", "hrtimer_x": "timer", "rcu_barrier_handler": "function-call"} {
+	for function, want := range map[string]string{"": "reschedule", "do_sync_core": "text", "ftrace_sync_ipi": "text",
+		"ipi_remote_fence_i": "text",
+		"do_sync_cores":      "function-call", "flush_tlb_func": "tlb", "__cpa_flush_all": "tlb",
+		"tlb_remove_table_smp_sync": "tlb", "ipi_mb": "membarrier",
+		"sched_ttwu_pending": "reschedule", "nohz_full_kick_func": "timer", "hrtimer_x": "timer",
+		"rcu_barrier_handler": "function-call"} {
 		if got := kindOf(function); got != want {
 			t.Errorf("%s: %s, want %s", function, got, want)
 		}
@@ -244,7 +250,8 @@ func TestWho(t *testing.T) {
 		}
 		return task
 	}}
-	c.source = told{{Cause{"tlb", "f", "worker", 3}, 2, 1}, {Cause{"tlb", "f", "worker", 4}, 3, 0}, {Cause{"tlb", "f", "other", 5}, 1, 0},
+	c.source = told{{Cause{"tlb", "f", "worker", 3}, 2, 1}, {Cause{"tlb", "f", "worker", 4}, 3, 0}, {Cause{"tlb", "f",
+		"other", 5}, 1, 0},
 		{Cause{Kind: "tlb"}, 7, 7}, {Cause{"reschedule", "", "other", 5}, 1, 1}, {Cause{Kind: "timer", Function: "t"}, 1, 1}}
 	calls, err := c.Take()
 	if calls != "f 6" || err != nil {
@@ -254,7 +261,8 @@ func TestWho(t *testing.T) {
 	for _, tally := range c.Tallies() {
 		got = append(got, fmt.Sprint(*tally))
 	}
-	want := []string{"{{tlb   0} 7 7 7}", "{{tlb f service 0} 5 1 5}", "{{reschedule  other 5} 1 1 1}", "{{timer t  0} 1 1 1}", "{{tlb f other 5} 1 0 1}"}
+	want := []string{"{{tlb   0} 7 7 7}", "{{tlb f service 0} 5 1 5}", "{{reschedule  other 5} 1 1 1}",
+		"{{timer t  0} 1 1 1}", "{{tlb f other 5} 1 0 1}"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -300,7 +308,8 @@ func TestCausesAtTheBound(t *testing.T) {
 	if c.tallies[others] != nil {
 		t.Error("others before there are too many")
 	}
-	if c.add(Cause{Kind: "tlb", Function: "f", Task: "new", PID: 3}, 1, 0); c.tallies[others] == nil || len(c.tallies) != 2*mostCauses+1 {
+	if c.add(Cause{Kind: "tlb", Function: "f", Task: "new", PID: 3}, 1, 0); c.tallies[others] == nil ||
+		len(c.tallies) != 2*mostCauses+1 {
 		t.Errorf("%d causes", len(c.tallies))
 	}
 }

@@ -23,8 +23,9 @@ import (
 func TestRowsOfNext(t *testing.T) {
 	w := Watcher{Isolated: []int{1, 2}}
 	text := func(cal, rest string) interrupts.Snapshot {
-		s, err := interrupts.Parse("reading", strings.NewReader("     CPU0 CPU1 CPU2 CPU3\nCAL: "+cal+"  Function call interrupts\nERR: "+rest+"\nXYZ: "+cal+
-			"  Something else\n"))
+		s, err := interrupts.Parse("reading",
+			strings.NewReader("     CPU0 CPU1 CPU2 CPU3\nCAL: "+cal+"  Function call interrupts\nERR: "+rest+"\nXYZ: "+cal+
+				"  Something else\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,8 @@ func TestRowsOfNext(t *testing.T) {
 		t.Fatalf("%+v, %v", rows, err)
 	}
 	r := &rows[0]
-	if r.Name != "CAL" || r.Burst != 9 || r.BurstCPU != 0 || r.Isolated != 9 || r.At != 2*time.Second || r.Interval != time.Second || r.Calls != "" {
+	if r.Name != "CAL" || r.Burst != 9 || r.BurstCPU != 0 || r.Isolated != 9 || r.At != 2*time.Second ||
+		r.Interval != time.Second || r.Calls != "" {
 		t.Errorf("%+v", r)
 	}
 	if rows, err = w.Next(text("9 3 9 0", "7"), 3*time.Second, time.Second); len(rows) != 0 || err != nil {
@@ -95,7 +97,8 @@ func TestCPULists(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"65537", "2-1", "x-3", "3-x", ",", "1-2-3", "0x3", "99999999999"} {
-		if got, err := ParseCPUs(list); got != nil || err == nil || err.Error() != fmt.Sprintf("CPUs %q: want a list such as 2,4-7", list) {
+		if got, err := ParseCPUs(list); got != nil || err == nil ||
+			err.Error() != fmt.Sprintf("CPUs %q: want a list such as 2,4-7", list) {
 			t.Errorf("%q: %v, %v", list, got, err)
 		}
 		file := filepath.Join(t.TempDir(), "isolated")
@@ -130,7 +133,8 @@ func TestCellsOfRows(t *testing.T) {
 		}
 		for _, r := range rows {
 			got := cells(&r)
-			want := map[string]string{"at_s": fmt.Sprint(i), "interval_ms": "1.5", "rounds": "30", "exact": fmt.Sprint(i == 1), "isolated": "",
+			want := map[string]string{"at_s": fmt.Sprint(i), "interval_ms": "1.5", "rounds": "30",
+				"exact": fmt.Sprint(i == 1), "isolated": "",
 				"burst": fmt.Sprint(29 + i)}
 			for name, text := range want {
 				if got[name] != text {

@@ -25,7 +25,8 @@ func TestFunctionNumbers(t *testing.T) {
 		&btf.Struct{Name: "f", Size: 8, Members: []btf.Member{{Name: "a", Type: word}, {Name: "b", Type: word, Offset: 32}}},
 		&btf.Union{Name: "u", Size: 4, Members: []btf.Member{{Name: "a", Type: word}}},
 		&btf.Enum{Name: "e", Size: 4, Values: []btf.EnumValue{{Name: "x", Value: 1}, {Name: "y", Value: 2}}},
-		&btf.Enum{Name: "e64", Size: 8, Values: []btf.EnumValue{{Name: "z", Value: 1 << 40}}}, proto, &btf.Func{Name: "f", Type: proto},
+		&btf.Enum{Name: "e64", Size: 8, Values: []btf.EnumValue{{Name: "z", Value: 1 << 40}}}, proto,
+		&btf.Func{Name: "f", Type: proto},
 		&btf.Typedef{Name: "t", Type: word}, &btf.Func{Name: "vfs_read", Type: proto, Linkage: btf.GlobalFunc},
 		&btf.Var{Name: "v", Type: word, Linkage: btf.GlobalVar}, &btf.Func{Name: "last", Type: proto}}
 	b, err := btf.NewBuilder(nil, nil)
@@ -66,17 +67,18 @@ func TestFunctionNumbers(t *testing.T) {
 // TestUnique: the first functions that can be traced whose names are theirs alone, without those that a compiler made and those
 // that are none any more.
 func TestUnique(t *testing.T) {
-	inRoot(t, map[string]string{"/proc/kallsyms": "1 T a\n2 t twice\n3 t twice\n4 T b\n5 t c.isra.0\n6 T __ftrace_invalid_address___8\n7 T d [m]\nshort line\n",
-		traced("available_filter_functions"): "a\ntwice\nc.isra.0\n__ftrace_invalid_address___8\nd [m]\nnone\nb\n"}, func(root) {
-		for n, want := range map[int]string{1: "a", 2: "a b"} {
-			if got, err := unique(n); strings.Join(got, " ") != want || err != nil {
-				t.Errorf("%d: %q, %v", n, got, err)
+	inRoot(t,
+		map[string]string{"/proc/kallsyms": "1 T a\n2 t twice\n3 t twice\n4 T b\n5 t c.isra.0\n6 T __ftrace_invalid_address___8\n7 T d [m]\nshort line\n",
+			traced("available_filter_functions"): "a\ntwice\nc.isra.0\n__ftrace_invalid_address___8\nd [m]\nnone\nb\n"}, func(root) {
+			for n, want := range map[int]string{1: "a", 2: "a b"} {
+				if got, err := unique(n); strings.Join(got, " ") != want || err != nil {
+					t.Errorf("%d: %q, %v", n, got, err)
+				}
 			}
-		}
-		if _, err := unique(3); err == nil || err.Error() != "2 functions, want 3" {
-			t.Error(err)
-		}
-	})
+			if _, err := unique(3); err == nil || err.Error() != "2 functions, want 3" {
+				t.Error(err)
+			}
+		})
 	for text, want := range map[string]int{"": 1, "1": 1, "17": 17} {
 		if n, err := number(text); n != want || err != nil {
 			t.Errorf("%q: %d, %v", text, n, err)

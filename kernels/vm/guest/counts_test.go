@@ -24,7 +24,8 @@ import (
 func TestInterrupts(t *testing.T) {
 	const head, err = "           CPU0       CPU1\n", "ERR:          0\n"
 	for text, want := range map[string][]row{
-		head + "  4:  7  8  IO-APIC  ttyS0\nCAL:  1  2  Function call  interrupts\nMIS: 0\n" + err: {{"4", "IO-APIC ttyS0", []uint64{7, 8}},
+		head + "  4:  7  8  IO-APIC  ttyS0\nCAL:  1  2  Function call  interrupts\nMIS: 0\n" + err: {{"4",
+			"IO-APIC ttyS0", []uint64{7, 8}},
 			{"CAL", "Function call interrupts", []uint64{1, 2}}},
 		head + "NMI:  1  2\n": {{"NMI", "", []uint64{1, 2}}}, head: nil,
 	} {
@@ -36,7 +37,8 @@ func TestInterrupts(t *testing.T) {
 		})
 	}
 	inRoot(t, map[string]string{"/proc/interrupts": "CAL: 1 x y\n"}, func(root) {
-		if rows, err := (&counter{cpus: 2}).interrupts(); rows != nil || err == nil || !strings.HasPrefix(err.Error(), "/proc/interrupts: row CAL: ") {
+		if rows, err := (&counter{cpus: 2}).interrupts(); rows != nil || err == nil || !strings.HasPrefix(err.Error(),
+			"/proc/interrupts: row CAL: ") {
 			t.Errorf("%v, %v", rows, err)
 		}
 	})
@@ -161,7 +163,8 @@ func TestMeasures(t *testing.T) {
 				if grew > 0 {
 					rows = []row{{"CAL", "calls", []uint64{0, grew}}}
 				}
-				if got.Action != "own:x" || got.Direction != direction || got.Repetition != i/len(directions) || cmp.Diff(rows, got.Rows) != "" || got.Took < 0 {
+				if got.Action != "own:x" || got.Direction != direction || got.Repetition != i/len(directions) ||
+					cmp.Diff(rows, got.Rows) != "" || got.Took < 0 {
 					t.Errorf("%d: %+v, want %s and %v", i, got, direction, rows)
 				}
 			}
@@ -174,7 +177,8 @@ func TestMeasuresFail(t *testing.T) {
 	was := kinds["own"]
 	defer func() { kinds["own"] = was }()
 	fails := errors.New("no")
-	for what, want := range map[string]string{"prepare": "prepare: no", "on": "enable: no", "again": "again: no", "off": "disable: no", "made": "no"} {
+	for what, want := range map[string]string{"prepare": "prepare: no", "on": "enable: no", "again": "again: no",
+		"off": "disable: no", "made": "no"} {
 		closed := false
 		result := func(name string) func() error {
 			return func() error { return map[bool]error{true: fails}[name == what] }
@@ -183,7 +187,8 @@ func TestMeasuresFail(t *testing.T) {
 			if what == "made" {
 				return nil, fails
 			}
-			return &action{prepare: result("prepare"), on: result("on"), again: result("again"), off: result("off"), close: func() { closed = true }}, nil
+			return &action{prepare: result("prepare"), on: result("on"), again: result("again"), off: result("off"),
+				close: func() { closed = true }}, nil
 		}
 		inRoot(t, map[string]string{"/proc/interrupts": "CAL: 1 0 calls\n"}, func(root) {
 			lines := heard(t, func() {
@@ -211,9 +216,12 @@ func TestWork(t *testing.T) {
 	kinds["own"] = func(string) (*action, error) {
 		return &action{on: func() error { return nil }, off: func() error { return nil }}, nil
 	}
-	files := map[string]string{"/job": `{"Actions":["own:idle&reload:","nothing:idle&reload:"],"Repetitions":1}`, "/proc/interrupts": "",
-		"/proc/self/status": "Name:\tinit\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\n", "/proc/sys/kernel/osrelease": "7.2.1 x\n",
-		"/sys/devices/system/cpu/online": "0-1\n", "/sys/devices/virtual/workqueue/cpumask": "ff", "/proc/irq/default_smp_affinity": "ff"}
+	files := map[string]string{"/job": `{"Actions":["own:idle&reload:","nothing:idle&reload:"],"Repetitions":1}`,
+		"/proc/interrupts":               "",
+		"/proc/self/status":              "Name:\tinit\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\n",
+		"/proc/sys/kernel/osrelease":     "7.2.1 x\n",
+		"/sys/devices/system/cpu/online": "0-1\n", "/sys/devices/virtual/workqueue/cpumask": "ff",
+		"/proc/irq/default_smp_affinity": "ff"}
 	// No action of these is traced: a mount would be the test's own.
 	job := func(change map[string]string) (lines []string, err error) {
 		all := map[string]string{}
@@ -225,7 +233,8 @@ func TestWork(t *testing.T) {
 		}
 		inRoot(t, all, func(r root) {
 			lines = heard(t, func() { err = work() })
-			if err == nil && (r.holds("/sys/devices/virtual/workqueue/cpumask") != "1" || r.holds("/proc/irq/default_smp_affinity") != "1") {
+			if err == nil && (r.holds("/sys/devices/virtual/workqueue/cpumask") != "1" ||
+				r.holds("/proc/irq/default_smp_affinity") != "1") {
 				t.Error("work goes to other CPUs")
 			}
 		})
@@ -275,7 +284,8 @@ func TestWork(t *testing.T) {
 
 // TestSmallFiles: a file is replaced or added to, and never made; its first field is read.
 func TestSmallFiles(t *testing.T) {
-	inRoot(t, map[string]string{"/a": "old text", "/b": "  one two\n", "/c": "\n", "/status": "x:\t1\nCpus_allowed_list:\t3,5-6 \nmore"}, func(r root) {
+	inRoot(t, map[string]string{"/a": "old text", "/b": "  one two\n", "/c": "\n",
+		"/status": "x:\t1\nCpus_allowed_list:\t3,5-6 \nmore"}, func(r root) {
 		if err := errors.Join(add("/a", "+"), add("/a", "1")); err != nil || r.holds("/a") != "old text+1" {
 			t.Errorf("%q, %v", r.holds("/a"), err)
 		}

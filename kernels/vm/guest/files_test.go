@@ -27,29 +27,53 @@ func TestSwitches(t *testing.T) {
 	for name, c := range map[string]struct {
 		made, on, off, closed map[string]string // files below tracing, but for those that begin with a slash
 	}{
-		"function-tracer":                 {nil, map[string]string{tracer: "function"}, map[string]string{tracer: "nop"}, nil},
-		"function-tracer:vfs_*":           {map[string]string{filter: "vfs_*"}, map[string]string{tracer: "function"}, map[string]string{tracer: "nop"}, map[string]string{filter: ""}},
-		"function-graph:f":                {map[string]string{filter: "f"}, map[string]string{tracer: "function_graph"}, map[string]string{tracer: "nop"}, map[string]string{filter: ""}},
-		"tracepoint:sched_switch":         {nil, map[string]string{"events/sched/sched_switch/enable": "1"}, map[string]string{"events/sched/sched_switch/enable": "0"}, nil},
-		"tracepoint:a/same":               {nil, map[string]string{"events/a/same/enable": "1"}, map[string]string{"events/a/same/enable": "0"}, nil},
-		"event-group:sched":               {nil, map[string]string{"events/sched/enable": "1"}, map[string]string{"events/sched/enable": "0"}, nil},
-		"event-group:all":                 {nil, map[string]string{"events/enable": "1"}, map[string]string{"events/enable": "0"}, nil},
-		"kprobe:f+4":                      {map[string]string{"kprobe_events": "p:vm/probe f+4\n"}, map[string]string{"events/vm/probe/enable": "1"}, map[string]string{"events/vm/probe/enable": "0"}, map[string]string{"kprobe_events": ""}},
-		"kretprobe":                       {map[string]string{"kprobe_events": "r:vm/probe vfs_read\n"}, map[string]string{"events/vm/probe/enable": "1"}, map[string]string{"events/vm/probe/enable": "0"}, map[string]string{"kprobe_events": ""}},
-		"filter-change:a>b":               {map[string]string{filter: "a", tracer: "function"}, map[string]string{filter: "b"}, map[string]string{filter: "a"}, map[string]string{filter: "", tracer: "nop"}},
-		"setfilter:b":                     {map[string]string{filter: "", tracer: "function"}, map[string]string{filter: "b"}, map[string]string{filter: ""}, map[string]string{tracer: "nop"}},
-		"record-cmd=0":                    {map[string]string{"events/sched/sched_switch/enable": "1"}, map[string]string{record: "0"}, map[string]string{record: "1"}, map[string]string{"events/sched/sched_switch/enable": "0"}},
-		"record-cmd=0:a/same":             {map[string]string{"events/a/same/enable": "1"}, map[string]string{record: "0"}, map[string]string{record: "1"}, map[string]string{"events/a/same/enable": "0"}},
-		"hotplug":                         {nil, map[string]string{cpu1: "0"}, map[string]string{cpu1: "1"}, nil},
-		"on-the-way-up":                   {map[string]string{filter: wayUp, "events/sched/sched_switch/enable": "1"}, map[string]string{tracer: "function"}, map[string]string{tracer: "nop"}, nil},
-		"trap":                            {map[string]string{"/proc/sys/debug/kprobes-optimization": "0", "kprobe_events": "p:vm/trap __x64_sys_getppid+5\n", "events/vm/trap/enable": "1"}, nil, nil, nil},
-		"uprobe:program":                  {map[string]string{"uprobe_events": "p:vm/site0 /probed-program:0x10\np:vm/site1 /probed-program:0x20\n", record: "0"}, map[string]string{"events/vm/enable": "1"}, map[string]string{"events/vm/enable": "0"}, map[string]string{"uprobe_events": "", record: "1"}},
-		"static-key:sched_numa_balancing": {nil, map[string]string{"/proc/sys/kernel/numa_balancing": "1"}, map[string]string{"/proc/sys/kernel/numa_balancing": "0"}, nil},
+		"function-tracer": {nil, map[string]string{tracer: "function"}, map[string]string{tracer: "nop"}, nil},
+		"function-tracer:vfs_*": {map[string]string{filter: "vfs_*"}, map[string]string{tracer: "function"},
+			map[string]string{tracer: "nop"}, map[string]string{filter: ""}},
+		"function-graph:f": {map[string]string{filter: "f"},
+			map[string]string{tracer: "function_graph"}, map[string]string{tracer: "nop"},
+			map[string]string{filter: ""}},
+		"tracepoint:sched_switch": {nil, map[string]string{"events/sched/sched_switch/enable": "1"},
+			map[string]string{"events/sched/sched_switch/enable": "0"}, nil},
+		"tracepoint:a/same": {nil, map[string]string{"events/a/same/enable": "1"},
+			map[string]string{"events/a/same/enable": "0"}, nil},
+		"event-group:sched": {nil, map[string]string{"events/sched/enable": "1"},
+			map[string]string{"events/sched/enable": "0"}, nil},
+		"event-group:all": {nil, map[string]string{"events/enable": "1"},
+			map[string]string{"events/enable": "0"}, nil},
+		"kprobe:f+4": {map[string]string{"kprobe_events": "p:vm/probe f+4\n"},
+			map[string]string{"events/vm/probe/enable": "1"}, map[string]string{"events/vm/probe/enable": "0"},
+			map[string]string{"kprobe_events": ""}},
+		"kretprobe": {map[string]string{"kprobe_events": "r:vm/probe vfs_read\n"},
+			map[string]string{"events/vm/probe/enable": "1"}, map[string]string{"events/vm/probe/enable": "0"},
+			map[string]string{"kprobe_events": ""}},
+		"filter-change:a>b": {map[string]string{filter: "a", tracer: "function"},
+			map[string]string{filter: "b"}, map[string]string{filter: "a"}, map[string]string{filter: "",
+				tracer: "nop"}},
+		"setfilter:b": {map[string]string{filter: "", tracer: "function"},
+			map[string]string{filter: "b"}, map[string]string{filter: ""}, map[string]string{tracer: "nop"}},
+		"record-cmd=0": {map[string]string{"events/sched/sched_switch/enable": "1"},
+			map[string]string{record: "0"}, map[string]string{record: "1"},
+			map[string]string{"events/sched/sched_switch/enable": "0"}},
+		"record-cmd=0:a/same": {map[string]string{"events/a/same/enable": "1"},
+			map[string]string{record: "0"}, map[string]string{record: "1"},
+			map[string]string{"events/a/same/enable": "0"}},
+		"hotplug": {nil, map[string]string{cpu1: "0"}, map[string]string{cpu1: "1"}, nil},
+		"on-the-way-up": {map[string]string{filter: wayUp, "events/sched/sched_switch/enable": "1"},
+			map[string]string{tracer: "function"}, map[string]string{tracer: "nop"}, nil},
+		"trap": {map[string]string{"/proc/sys/debug/kprobes-optimization": "0",
+			"kprobe_events": "p:vm/trap __x64_sys_getppid+5\n", "events/vm/trap/enable": "1"}, nil, nil, nil},
+		"uprobe:program": {map[string]string{"uprobe_events": "p:vm/site0 /probed-program:0x10\np:vm/site1 /probed-program:0x20\n", record: "0"}, map[string]string{"events/vm/enable": "1"}, map[string]string{"events/vm/enable": "0"}, map[string]string{"uprobe_events": "", record: "1"}},
+		"static-key:sched_numa_balancing": {nil, map[string]string{"/proc/sys/kernel/numa_balancing": "1"},
+			map[string]string{"/proc/sys/kernel/numa_balancing": "0"}, nil},
 	} {
-		files := map[string]string{traced("available_tracers"): "function_graph function nop\n", traced(tracer): "nop", traced(filter): "",
-			traced("kprobe_events"): "", traced("uprobe_events"): "", traced("events/vm/probe/enable"): "0", traced("events/vm/trap/enable"): "0",
-			traced("events/vm/enable"): "0", traced("events/sched/sched_switch/enable"): "0", traced("events/a/same/enable"): "0",
-			traced("events/b/same/enable"): "0", traced("events/sched/enable"): "0", traced("events/enable"): "0", traced(record): "1", cpu1: "1",
+		files := map[string]string{traced("available_tracers"): "function_graph function nop\n",
+			traced(tracer): "nop", traced(filter): "",
+			traced("kprobe_events"): "", traced("uprobe_events"): "", traced("events/vm/probe/enable"): "0",
+			traced("events/vm/trap/enable"): "0",
+			traced("events/vm/enable"):      "0", traced("events/sched/sched_switch/enable"): "0", traced("events/a/same/enable"): "0",
+			traced("events/b/same/enable"): "0", traced("events/sched/enable"): "0", traced("events/enable"): "0",
+			traced(record): "1", cpu1: "1",
 			"/proc/sys/debug/kprobes-optimization": "1", "/probed-program.sites": "0x10 0x20\n"}
 		for _, k := range keys {
 			files["/proc/sys/"+k.file] = "0"
@@ -143,7 +167,8 @@ func TestSwitchesRefused(t *testing.T) {
 		"callers:idle":             "no function that interrupts other CPUs can be probed",
 		"nothing:f":                `the guest knows no action "nothing"`,
 	} {
-		files := map[string]string{traced("available_tracers"): "function nop\n", traced("current_tracer"): "nop", traced("events/a/same/enable"): "0",
+		files := map[string]string{traced("available_tracers"): "function nop\n", traced("current_tracer"): "nop",
+			traced("events/a/same/enable"): "0",
 			traced("events/b/same/enable"): "0", traced("instances/.there"): ""}
 		inRoot(t, files, func(r root) {
 			if a, err := newAction(name); a != nil || err == nil || err.Error() != want {
@@ -198,63 +223,13 @@ func TestModules(t *testing.T) {
 // TestWorks: deferred work is done when no worker is called by its work.
 func TestWorks(t *testing.T) {
 	for name, want := range map[string]bool{"kworker/u8:1+events_unbound\n": true, "kworker/0:2-events\n": false, "bash+x\n": false} {
-		inRoot(t, map[string]string{"/proc/1/comm": "init\n", "/proc/17/comm": name, "/proc/self/comm": "kworker/1:1+me\n"}, func(root) {
+		inRoot(t, map[string]string{"/proc/1/comm": "init\n", "/proc/17/comm": name,
+			"/proc/self/comm": "kworker/1:1+me\n"}, func(root) {
 			if got := working(); got != want {
 				t.Errorf("%q: %v", name, got)
 			}
 		})
 	}
-}
-
-// TestProcessesHitSites: so many processes of the program are started, each takes a byte and answers, before the probes, with
-// them, and again; all of them end.
-func TestProcessesHitSites(t *testing.T) {
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	inRoot(t, map[string]string{"/probed-program.sites": "0x10\n", "/probed-program": string(program), traced("uprobe_events"): "",
-		traced("options/record-cmd"): "1", traced("events/vm/enable"): "0"}, func(r root) {
-		if err := os.Chmod("/probed-program", 0o700); err != nil {
-			t.Error(err)
-			return
-		}
-		a, err := newAction("uprobe:program@2")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for range 2 {
-			for _, do := range []func() error{a.prepare, a.on, a.again, a.off} {
-				if err := do(); err != nil {
-					t.Errorf("%v", err)
-					return
-				}
-			}
-		}
-		a.close()
-		all, err := startAll("/probed-program", 3)
-		if err != nil || len(all) != 3 {
-			t.Errorf("%d processes, %v", len(all), err)
-		}
-		if err := hitAll(all); err != nil {
-			t.Error(err)
-		}
-		if err := endAll(all); err != nil {
-			t.Error(err)
-		}
-		for _, p := range all {
-			if err := p.process.Kill(); err == nil {
-				t.Errorf("process %d goes on", p.process.Pid)
-			}
-		}
-		if err := hitAll(all); err == nil {
-			t.Error("a process that has ended is hit")
-		}
-		if all, err := startAll("/none", 1); len(all) != 0 || !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%d processes of no program, %v", len(all), err)
-		}
-	})
 }
 
 // TestStacks: of CPU 0's stacks what lies behind a function that interrupts others, the innermost first.
@@ -280,7 +255,8 @@ func TestStacks(t *testing.T) {
 // made larger, and what is recorded is what lies between on and off.
 func TestCalledProbes(t *testing.T) {
 	trigger := func(i int) string { return traced(fmt.Sprintf("events/callers/sender%d/trigger", i)) }
-	files := map[string]string{traced("kprobe_events"): "", traced("buffer_size_kb"): "64", traced("trace"): "old", traced("tracing_on"): "0",
+	files := map[string]string{traced("kprobe_events"): "", traced("buffer_size_kb"): "64", traced("trace"): "old",
+		traced("tracing_on"):              "0",
 		"/proc/sys/kernel/task_delayacct": "0"}
 	for i := range senders {
 		files[trigger(i)] = ""
@@ -301,7 +277,8 @@ func TestCalledProbes(t *testing.T) {
 		if got := r.holds(traced("kprobe_events")); got != want || r.holds(traced("buffer_size_kb")) != "4096" {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if lines := heard(t, func() { err = a.on() }); err != nil || len(lines) != 0 || r.holds("/proc/sys/kernel/task_delayacct") != "1" ||
+		if lines := heard(t, func() { err = a.on() }); err != nil || len(lines) != 0 ||
+			r.holds("/proc/sys/kernel/task_delayacct") != "1" ||
 			r.holds(traced("trace")) != "" || r.holds(traced("tracing_on")) != "0" {
 			t.Errorf("%q, %v", lines, err)
 		}
@@ -333,71 +310,4 @@ func TestCalledProbes(t *testing.T) {
 			t.Errorf("%q", r.holds(trigger(1)))
 		}
 	})
-}
-
-// TestIdleAndChurn: doing nothing can be switched on and off; page tables are made and freed as often as it is asked for.
-func TestIdleAndChurn(t *testing.T) {
-	if a, err := newAction("idle"); err != nil || a == nil || a.on == nil || a.off == nil || a.prepare != nil {
-		t.Errorf("%+v, %v", a, err)
-	}
-	inRoot(t, nil, func(root) { // in a thread that ends: it is nice from here on
-		a, err := newAction("churn")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for range 2 {
-			if err := errors.Join(a.on(), a.off()); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := a.off(); err == nil {
-			t.Error("what is gone is freed again")
-		}
-		a, err = newAction("encapsulation")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if err := a.on(); err != nil {
-			t.Skip("skipped: no sockets for tunnels:", err)
-		}
-		if err := a.off(); err != nil {
-			t.Error(err)
-		}
-		if err := a.off(); err == nil {
-			t.Error("a socket that is closed is closed again")
-		}
-	})
-}
-
-// TestFilesAreClosed: reading a file by its lines leaves none open, whether all of them are read or not.
-func TestFilesAreClosed(t *testing.T) {
-	file := t.TempDir() + "/lines"
-	if err := os.WriteFile(file, []byte("a b\nc\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	next := func() uintptr {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		return f.Fd()
-	}
-	next() // what the runtime opens for itself is open now
-	before := next()
-	for enough, want := range []string{"[a b] ", "[a b] [c] "} {
-		said := ""
-		err := eachLine(file, func(fields []string) bool {
-			said += fmt.Sprint(fields, " ")
-			return enough > 0
-		})
-		if err != nil || said != want {
-			t.Errorf("%q, %v", said, err)
-		}
-	}
-	if after := next(); after != before {
-		t.Errorf("the next file is number %d, and was %d", after, before)
-	}
 }
