@@ -2,7 +2,13 @@
 
 package vm
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
+)
 
 // TestPairs: rows that both kernels have a prediction of, and what the forecast is held against.
 func TestPairs(t *testing.T) {
@@ -44,5 +50,51 @@ func TestSummaryOfReceivers(t *testing.T) {
 	want := Summary{Row: "CAL", Receivers: 2, Repetitions: 3, Quietest: 4, Isolated: 7, Least: 3, Most: 8, Patcher: 2, CPU: 1}
 	if got := summaryOf(counts); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestPredictsEachAction: an action is predicted as a replay of it alone has it, switched on and then
+// off; what cannot be is told with its reason, and left out.
+func TestPredictsEachAction(t *testing.T) {
+	for _, name := range []string{"riscv64-6.12", "x86_64-6.12"} {
+		const action, other, none = "function-tracer", "event-group:sched", "no-such-action"
+		p, notes, err := Predict(Config{Image: name, CPUs: make([]cpus.Role, 2), Actions: []string{action, none, other}})
+		if err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "not predicted: "+none+" enable: ") || len(p) != 4 {
+			t.Errorf("%s: %d predictions, %q, %v", name, len(p), notes, err)
+			continue
+		}
+		for _, a := range []string{action, other} {
+			k, err := ledger.Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := k.NewReplay(k.Own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, direction := range []string{Enable, Disable} {
+				lines, err := r.Switch(a, direction == Enable)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]int{}
+				for _, total := range k.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
+					want[total.Row.Name] = total.Rounds
+				}
+				got := p[Switched{a, direction}]
+				for row, n := range got {
+					if n.Rounds != want[row] || n.Rounds < n.Within.Least || n.Rounds > n.Within.Most {
+						t.Errorf("%s, %s %s: row %s has %+v, want %d", name, a, direction, row, n, want[row])
+					}
+				}
+				if len(got) == 0 {
+					t.Errorf("%s, %s %s: nothing is predicted", name, a, direction)
+				}
+			}
+		}
+		if p, notes, err := Predict(Config{Image: name, Actions: []string{action}}, "no such change"); p != nil || notes != nil || err == nil ||
+			!strings.HasPrefix(err.Error(), "predict: ") {
+			t.Errorf("%s, changed by nothing: %v, %q, %v", name, p, notes, err)
+		}
 	}
 }
