@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/textpoke/textpoke/results/points"
 )
@@ -195,4 +197,47 @@ func TestOnlyItsOwn(t *testing.T) {
 	if jobs, _ := left(t, q); jobs != 4 {
 		t.Errorf("%d jobs, want those of two points beside two", jobs)
 	}
+}
+
+// TestTendedWhenQuiet: while rows come, jobs that are not there are not looked for.
+func TestTendedWhenQuiet(t *testing.T) {
+	q := connect(t, alone(t).ClientURL(), Options{AckWait: 50 * time.Millisecond})
+	quiet, busy := submit(t, q, 1), submit(t, q, 2)
+	busy.mu.Lock()
+	busy.last = time.Now().Add(time.Hour) // a row has just come, whenever it looks
+	busy.mu.Unlock()
+	subject := func(r *Rows) string { return "textpoke.job." + token("1.0") + "." + r.id + ".*" }
+	jobs := func(r *Rows) int {
+		info, err := q.jobs.Info(t.Context(), jetstream.WithSubjectFilter(subject(r)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(info.State.Subjects)
+	}
+	for range 5 {
+		if err := q.jobs.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the job of the one is there again", func() bool { return jobs(quiet) == 1 })
+	}
+	if n := jobs(busy); n != 0 {
+		t.Errorf("%d jobs of the other are there again", n)
+	}
+}
+
+// TestCloseWaits: when listening has ended, nothing is done for the run any more.
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, goOn, closed := rowsOf(&Queue{}), make(chan struct{}), make(chan struct{})
+		r.tending.Go(func() { <-goOn })
+		go func() { defer close(closed); r.Close() }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("closed while it is tended")
+		default:
+		}
+		close(goOn)
+		<-closed
+	})
 }

@@ -218,11 +218,25 @@ func TestBusyBehindTheBody(t *testing.T) {
 	if n := <-idle; n != 0 {
 		t.Errorf("%d connections are idle, and the only one is not", n)
 	}
-	for body, closes := range map[string]bool{`{"client":7}`: false, `{"client":"a","enable":true}`: false} {
-		if r := w.do("POST", "/v1/updates", body); r.status != 400 || (r.header.Get("Connection") == "close") != closes {
-			t.Errorf("%s: %d, connection %q", body, r.status, r.header.Get("Connection"))
+	for _, body := range []string{`{"client":7}`, `{"client":"a","enable":true}`} {
+		rec := w.answered(t, "POST", "/v1/updates", "", body)
+		if got := rec.Header().Get("Connection"); rec.Code != 400 || got != "" {
+			t.Errorf("%s: %d, connection %q", body, rec.Code, got)
 		}
 	}
+	if rec := w.answered(t, "GET", "/v1/stats", "", "{}"); rec.Code != 400 || rec.Header().Get("Connection") != "close" {
+		t.Errorf("%d, connection %q, and its body is not read", rec.Code, rec.Header().Get("Connection"))
+	}
+}
+
+// TestSetTokens: from then on others may do what they say.
+func TestSetTokens(t *testing.T) {
+	w := ready(t)
+	is[Stats](w.do("GET", "/v1/stats", nil), 200)
+	w.handler.SetTokens(tokens(t, "read "+readToken+"\n"))
+	is[Problem](w.do("GET", "/v1/stats", nil), 401)
+	w.token = readToken
+	is[Stats](w.do("GET", "/v1/stats", nil), 200)
 }
 
 // TestPagesEnd: a page that has just as many as there are names no next one, and one that has fewer names its last.
