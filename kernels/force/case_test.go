@@ -109,6 +109,12 @@ func TestSitesOfCases(t *testing.T) {
 			t.Errorf("%s: %v", name, fits)
 		}
 	}
+	if at, err := (&Case{Site: "at_once"}).site(m.image); at != siteAt-100 || err != nil {
+		t.Errorf("a site at the first byte: %#x, %v", at, err)
+	}
+	if at, err := (&Case{Site: "too_early"}).site(m.image); err == nil {
+		t.Errorf("a site 16 bytes behind: %#x", at)
+	}
 	for text, want := range map[string]string{
 		"all to f|g when from g unless waited-for text_mutex": "", "all to nobody|f when set a_word": "",
 		"all to nobody|no_one":              "step 1: all to nobody|no_one: the image has no nobody nor no_one",

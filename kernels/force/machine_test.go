@@ -123,7 +123,7 @@ func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 	t.Helper()
 	var symbols []vmlinux.Symbol
 	for name, at := range map[string]uint64{"f": fAt, "g": gAt, "__cpu_online_mask": onlineAt, "text_mutex": mutexAt, "a_word": wordAt,
-		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64} {
+		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64, "at_once": siteAt - 100, "too_early": siteAt - 116} {
 		symbols = append(symbols, vmlinux.Symbol{Addr: at, Type: 'T', Name: name})
 	}
 	slices.SortFunc(symbols, func(a, b vmlinux.Symbol) int { return int(int64(a.Addr - b.Addr)) })

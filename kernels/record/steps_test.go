@@ -312,6 +312,8 @@ func TestBatchesOfWords(t *testing.T) {
 			[]string{": 10c=aaaaaaaa 10c= literal 10c=" + lit}},
 		"stopped, then a literal": {"arm64", []string{"0,stop,,,,s", store(0, "100", lit), store(0, "10c", "aaaaaaaa"), "0,resume,,,,s"},
 			[]string{"s: 100=" + lit + " 10c=aaaaaaaa"}},
+		"nothing is open": {"x86_64", []string{"0,round,,,,g", "1,end,,,,f", "0,resume,,,,s", "1,move,,,,0", "0,publish,,,,", store(0, "10", "cc")},
+			[]string{": 10=cc"}},
 		"behind a site": {"x86_64", []string{store(0, "100", "aaaa"), store(0, "102", "bbbb")}, []string{": 100=aaaabbbb"}},
 		"one in another": {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g",
 			store(0, "20", "cc"), "0,end,,,,f"}, []string{"g: 10=cc", "f: 20=cc"}},
