@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,5 +298,32 @@ func TestClockThatIsOff(t *testing.T) {
 		if wants, _ := s.Client("a"); len(wants) != want {
 			t.Errorf("ahead by %v: %v", set, wants)
 		}
+	}
+}
+
+// TestLeaseThatCannotEnd: a lease that is over and cannot be taken away now is told, and is taken away by the next
+// look.
+func TestLeaseThatCannotEnd(t *testing.T) {
+	w := newWorld(t)
+	var now atomic.Int64
+	w.Now = func() time.Time { return time.Unix(1e9+now.Load(), 0) }
+	s, _ := w.start(t)
+	r := enable("a", "fn1")
+	r.Lease = 10
+	do(t, s, r)
+	now.Store(10)
+	fill(s, syscall.ENOSPC)
+	if err := s.EndLeases(t.Context()); !errors.Is(err, journal.ErrFull) {
+		t.Errorf("%v, want that there is no room", err)
+	}
+	s.store.Fault(nil)
+	for range 2 { // it is on its way, or has ended, the second time
+		if err := s.EndLeases(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	do(t, s, disable("b", "fn9")) // behind it
+	if wants, _ := s.Client("a"); len(wants) != 0 {
+		t.Errorf("wanted are %v", wants)
 	}
 }
