@@ -124,7 +124,7 @@ func TestLastReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.err == "" {
+		if name != "late" {
 			st.limit = time.Minute
 		}
 		err = m.step(t.Context(), &st)
@@ -188,8 +188,8 @@ func TestDebugs(t *testing.T) {
 			}
 			config.Case.Steps = append(config.Case.Steps, st)
 		}
-		if name == "late" { // the machine is stopped there again and again
-			s.stops = slices.Repeat([]string{"T05thread:01;"}, 1_000_000)
+		if name == "late" {
+			s.stops[0] = ""
 		}
 		row, begun := &Row{}, 0
 		err := config.debug(t.Context(), k, row, socket, func() error { begun++; return c.begins })

@@ -51,6 +51,7 @@ type server struct {
 	cpu    int
 	stops  []string // "" for a machine that goes on until it is interrupted
 	asked  []string
+	runs   bool
 	moves  uint64 // the stack that CPU 1 has once it has stopped for the first time; 0 for its own
 }
 
@@ -120,7 +121,6 @@ func stands(t *testing.T) (*machine, *server) {
 
 // serves is a server and the fake kernel of its machine.
 func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
-	t.Helper()
 	var symbols []vmlinux.Symbol
 	for name, at := range map[string]uint64{"f": fAt, "g": gAt, "__cpu_online_mask": onlineAt, "text_mutex": mutexAt, "a_word": wordAt,
 		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64, "at_once": siteAt - 100, "too_early": siteAt - 116} {
@@ -146,7 +146,7 @@ func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 		defer conn.Close()
 		for in := bufio.NewReader(conn); ; {
 			c, err := in.ReadByte()
-			text, answers := "T02thread:01;", c == 3
+			text, answers := "T02thread:01;", c == 3 && s.runs // one that has just stopped does not heed it
 			switch {
 			case err != nil:
 				return
@@ -161,9 +161,11 @@ func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 					s.asked = append(s.asked, asked)
 				}
 				text, answers = s.answer(asked)
+				s.runs = !answers
 				fmt.Fprint(conn, "+")
 			}
 			if answers {
+				s.runs = false
 				sum := byte(0)
 				for _, c := range []byte(text) {
 					sum += c
