@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/records/vmlinux"
@@ -164,11 +165,12 @@ func TestJudge(t *testing.T) {
 
 // TestMistakes: a rule with a condition or a number that there is not is a mistake of ours.
 func TestMistakes(t *testing.T) {
-	for _, text := range []string{"name\n\t1 if guessed a | x", "name\n\t1 if leads a far b | x", "name\n\t1 if constant zz | x"} {
+	for text, want := range map[string]string{"name\n\t1 if guessed a | x": `rule name: no condition "guessed"`,
+		"name\n\t1 if leads a far b | x": "rules: ", "name\n\t1 if constant zz | x": "rules: "} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%q is accepted", text)
+				if said := recover(); said == nil || !strings.HasPrefix(fmt.Sprint(said), want) {
+					t.Errorf("%q: %v, want %s", text, said, want)
 				}
 			}()
 			rules := MustRules(text)
