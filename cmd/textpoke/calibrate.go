@@ -42,7 +42,7 @@ func calibrateCommand(c *common) *cobra.Command {
 	})
 	c.prints(cmd, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
 	declare(cmd, "calibrate", &f)
-	offer(cmd, "base", calibration.Names())
+	offer(cmd, "base", calibration.Names)
 	cmd.AddCommand(calibrateList(c), offerArgs(calibrateShow(c), calibration.Names))
 	return cmd
 }

@@ -65,8 +65,8 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	add(cmd, k.fields()...)
 	declare(cmd, "check repeated", k)
-	offer(cmd, "bug", check.BugNames())
-	offer(cmd, "litmus", append([]string{"all"}, litmus.ShippedNames()...))
+	offer(cmd, "bug", check.BugNames)
+	offer(cmd, "litmus", func() []string { return append([]string{"all"}, litmus.ShippedNames()...) })
 }
 
 func (k *checkFlags) run(ctx context.Context, c *common, asked choice.Request) error {

@@ -82,7 +82,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
 		if len(f.Names) > 0 {
-			offer(x.cmd, f.Name, f.Names)
+			offer(x.cmd, f.Name, func() []string { return f.Names })
 		}
 	}
 	return x

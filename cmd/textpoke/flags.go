@@ -171,13 +171,13 @@ func complete(cmd *cobra.Command, s *choice.Spec) {
 }
 
 // offer lets the shell complete a flag's values.
-func offer(cmd *cobra.Command, flag string, names []string) {
-	complete(cmd, &choice.Spec{Name: flag, Names: names})
+func offer(cmd *cobra.Command, flag string, names func() []string) {
+	complete(cmd, &choice.Spec{Name: flag, Offers: names})
 }
 
 // offerFiles lets the shell complete a flag's values, names or files.
-func offerFiles(cmd *cobra.Command, flag string, names []string) {
-	complete(cmd, &choice.Spec{Name: flag, Names: names, NamesFile: choice.AnyFile})
+func offerFiles(cmd *cobra.Command, flag string, names func() []string) {
+	complete(cmd, &choice.Spec{Name: flag, Offers: names, NamesFile: choice.AnyFile})
 }
 
 // offerColumns lets the shell complete --columns by the columns of the command at hand.

@@ -81,8 +81,11 @@ func kernelMeasure(c *common) *cobra.Command {
 // repetitions where none is given.
 func (m *measureFlags) boots(cmd *cobra.Command, cpus, repetitions int) {
 	declare(cmd, "kernel boots", m, cpus, repetitions)
-	offer(cmd, "action", append(ledger.ActionNames(), "list"))
+	offer(cmd, "action", askable)
 }
+
+// askable are the words that --action takes.
+func askable() []string { return append(ledger.ActionNames(), "list") }
 
 var errNoAction = errors.New("--action: want at least one; --action list prints them")
 

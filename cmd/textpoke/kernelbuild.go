@@ -30,6 +30,6 @@ func kernelBuild(c *common) *cobra.Command {
 	names := spelling.Each(build.Architectures(), func(a build.Arch) string { return a.Name })
 	declare(cmd, "kernel build", &b, strings.Join(build.Fragments(), ", "), names[0], strings.Join(names, "|"),
 		runtime.NumCPU())
-	offerFiles(cmd, "config", build.Fragments())
+	offerFiles(cmd, "config", build.Fragments)
 	return cmd
 }

@@ -42,8 +42,8 @@ func kernelPredict(c *common) *cobra.Command {
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	declare(cmd, "kernel predict", &p, ledger.StateHelp, ledger.WhatIfHelp(), ledger.PredictLimits().Help())
 	declare(cmd, "of", &p)
-	offer(cmd, "action", append(ledger.ActionNames(), "list"))
-	offerFiles(cmd, "records", records.BuiltinNames())
+	offer(cmd, "action", askable)
+	offerFiles(cmd, "records", records.BuiltinNames)
 	cmd.Flags().Lookup("here").NoOptDefVal = "/"
 	return cmd
 }

@@ -31,7 +31,7 @@ func recordsCommand(c *common) *cobra.Command {
 	flags.Bind(f, fields("records", &r, strings.Join(cpus.ArchNames(), "|"))...)
 	f.StringArrayVar(&r.filter, "filter", nil, "only records that match this `pattern` of the kernel's filter syntax, such as "+
 		"vfs_*, :mod:ext4 or !tcp_*; again for more")
-	offer(cmd, "arch", cpus.ArchNames())
+	offer(cmd, "arch", cpus.ArchNames)
 	cmd.AddCommand(recordsList(c, &r), offerArgs(recordsShow(c, &r), records.BuiltinNames),
 		offerArgs(recordsConvert(c, &r), records.BuiltinNames))
 	return cmd

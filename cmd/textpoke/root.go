@@ -108,7 +108,7 @@ func rootFor(c *common, args []string) *cobra.Command {
 		choice.One(&c.color, "color", colors[0], "`when` answers are coloured", choice.OneOf(colors)))
 	f.StringSliceVar(&c.columns, "columns", nil,
 		"`names` of the columns that stdout shows, in this order; +NAME: beside the usual ones; all: every one")
-	offer(root, "format", results.Formats())
+	offer(root, "format", results.Formats)
 	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
