@@ -213,7 +213,10 @@ func Shipped[T any](files embed.FS, dir string, read func(name, text string) (*T
 // Below are the indented lines that follow a line "NAME:" of a text that is a part of the program, without what indents
 // them; nil where there is no such line.
 func Below(text, name string) (lines []string) {
-	_, block, _ := strings.Cut("\n"+text, "\n"+name+":\n")
+	block, first := strings.CutPrefix(text, name+":\n")
+	if !first {
+		_, block, _ = strings.Cut(text, "\n"+name+":\n")
+	}
 	for line := range strings.Lines(block) {
 		if line[0] != ' ' && line[0] != '\t' {
 			break
