@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,5 +97,23 @@ func TestPredictsEachAction(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "predict: ") {
 			t.Errorf("%s, changed by nothing: %v, %q, %v", name, p, notes, err)
 		}
+	}
+}
+
+// TestNothingIsPredictedWithoutFacts: each action is told, in its order, with the reason that a replay gives.
+func TestNothingIsPredictedWithoutFacts(t *testing.T) {
+	k, err := ledger.Named("x86_64-6.12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := *k
+	bare.Facts = nil
+	_, why := bare.NewReplay(nil)
+	if why == nil {
+		t.Fatal("a kernel without facts is replayed")
+	}
+	want := []string{"not predicted: kprobe: " + why.Error(), "not predicted: idle: " + why.Error()}
+	if p, notes := Predicted(&bare, []string{"kprobe", "idle"}); len(p) != 0 || !slices.Equal(notes, want) {
+		t.Errorf("%v, %q, want %q", p, notes, want)
 	}
 }
