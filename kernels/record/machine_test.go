@@ -32,11 +32,15 @@ const (
 	back     = 0xffffffff80008000 // in another function: where all return to
 )
 
-// machine is a gdb server of a machine that never runs: CPU 0's and 1's registers, and memory.
+// machine is a gdb server of a machine that runs as it is told: CPU 0's and 1's registers, and memory. Whenever it is let go,
+// the next of its stops comes; behind the last one it ends.
 type machine struct {
-	regs   [2][33]uint64 // x0 to x31, and pc
-	memory map[uint64]byte
-	cpu    int
+	regs    [2][33]uint64 // x0 to x31, and pc
+	memory  map[uint64]byte
+	cpu     int
+	stops   []func() string
+	done    []string // what changed it, and let it go
+	refuses string   // how requests begin that it cannot do
 }
 
 func (m *machine) put(at uint64, b ...byte) {
@@ -48,7 +52,20 @@ func (m *machine) put(at uint64, b ...byte) {
 func (m *machine) answer(asked string) string {
 	var at uint64
 	var n int
+	if strings.ContainsRune("ZzDGv", rune(asked[0])) {
+		m.done = append(m.done, asked[:min(len(asked), 24)])
+	}
 	switch {
+	case m.refuses != "" && strings.HasPrefix(asked, m.refuses):
+		return "E01"
+	case asked == "vCont;c" && len(m.stops) == 0:
+		return "W00"
+	case asked == "vCont;c":
+		next := m.stops[0]
+		m.stops = m.stops[1:]
+		return next()
+	case strings.HasPrefix(asked, "vCont;s:"):
+		return "T05thread:0" + asked[len("vCont;s:"):] + ";"
 	case asked == "?":
 		return "T05thread:01;"
 	case asked == "qC":
@@ -74,7 +91,17 @@ func (m *machine) answer(asked string) string {
 }
 
 func (m *machine) serve(t *testing.T) *gdb.Client {
-	socket := filepath.Join(t.TempDir(), "gdb")
+	c, _, err := gdb.Dial(t.Context(), "unix", m.listen(t), gdb.LayoutOf("riscv64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// listen waits for one client.
+func (m *machine) listen(t *testing.T) (socket string) {
+	socket = filepath.Join(t.TempDir(), "gdb")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -100,12 +127,7 @@ func (m *machine) serve(t *testing.T) *gdb.Client {
 			fmt.Fprintf(conn, "+$%s#%02x", text, sum)
 		}
 	}()
-	c, _, err := gdb.Dial(t.Context(), "unix", socket, gdb.LayoutOf("riscv64"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	return socket
 }
 
 // jal is a call of riscv64.

@@ -70,6 +70,9 @@ func TestReadRefuses(t *testing.T) {
 	if r, err := Read("x", strings.NewReader(small)); err != nil || len(r.Steps) != 2 {
 		t.Fatalf("%v, %v", r, err)
 	}
+	if r, err := Read("x", strings.NewReader(strings.Replace(small, "# cpus: 2", "# cpus: 64", 1))); err != nil || r.CPUs != 64 {
+		t.Errorf("as many CPUs as there may be: %v", err)
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{firstLine, "# textpoke recording 2", "x: no recording"},
 		{firstLine, "\x1f\x8b", "x: no recording"},

@@ -321,6 +321,10 @@ func TestBatchesOfWords(t *testing.T) {
 			"0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
 		"near after a round": {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"),
 			"0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
+		"around another": {"x86_64", []string{"0,begin,,,,f", store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"), "0,end,,,,g",
+			store(0, "30", "cc"), "0,end,,,,f"}, []string{"f: 10=cc 30=cc", "g: 20=cc"}},
+		"a word over a literal": {"arm64", []string{store(0, "100", lit), store(0, "100", "aaaaaaaa")},
+			[]string{": 100= literal 100=" + lit + " 100=aaaaaaaa"}},
 		"parts of a site": {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
 	} {
 		text := firstLine + "\n# arch: " + c.arch + "\n# cpus: 2\n" + strings.Join(columns, ",") + "\n"
