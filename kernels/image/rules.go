@@ -225,7 +225,7 @@ var conditions = map[string]func(x *examiner, args []string) bool{
 	// Each record has a literal that names an ops; tasks are preempted: {preempt}.
 	"call-ops":  func(x *examiner, _ []string) bool { return x.CallOps() },
 	"preempted": func(x *examiner, _ []string) bool { x.found("preempt", x.Preempt()); return x.Preempt() != "" },
-	// Bytes are in the text, words anywhere; a function of riscv64 or arm64 has an instruction; one
+	// Bytes are behind the text, words anywhere; a function of riscv64 or arm64 has an instruction; one
 	// of some functions touches SYMBOL+N: {f}; a function's code names a place in N bytes of SYMBOL.
 	"constant": (*examiner).constant,
 	"contains": func(x *examiner, args []string) bool { return x.Contains(args[0]) },

@@ -31,7 +31,7 @@ OUT static void flush(void)
 
 OUT void text_poke_queue(void *addr, const void *opcode, u64 len, const void *emulate)
 {
-	if (system_state == 0)
+	if (system_state == 0 || len != 5 || emulate) /* a call, and no other is emulated in its place */
 		return;
 #ifndef UNORDERED
 	if (nr && (u64)addr < (u64)(long)vec[nr - 1].rel)
