@@ -137,3 +137,49 @@ func TestAttached(t *testing.T) {
 		t.Errorf("a command that there is not: %d, %v", fd, err)
 	}
 }
+
+// TestPrograms: a program is loaded of the kind that is asked for, and closed with its action; the kernel refuses functions that
+// there are not.
+func TestPrograms(t *testing.T) {
+	fd, err := loadEmpty(progKprobe, 0, 0)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
+		t.Skip("skipped:", err)
+	}
+	if err != nil || fd <= 2 || syscall.Close(fd) != nil {
+		t.Errorf("%d, %v", fd, err)
+	}
+	if fd, err := loadEmpty(1<<16, 0, 0); err == nil || !strings.HasPrefix(err.Error(), "load a BPF program: ") {
+		t.Errorf("of no kind: %d, %v", fd, err)
+	}
+	b, err := btf.NewBuilder([]btf.Type{&btf.Func{Name: "no_such", Type: &btf.FuncProto{Return: &btf.Int{Name: "int", Size: 4}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := b.Marshal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inRoot(t, map[string]string{"/sys/kernel/btf/vmlinux": string(types), "/proc/kallsyms": "1 T no_such\n2 T nor_such\n",
+		traced("available_filter_functions"): "no_such\nnor_such\n"}, func(root) {
+		for name, want := range map[string]string{"fentry:no_such": "load a BPF program: ", "fexit:no_such": "load a BPF program: ",
+			"fentry:other": "/sys/kernel/btf/vmlinux: no function other", "kprobe-multi:3": "2 functions, want 3",
+			"tracing-multi":   "0 functions of the first 2 have a type and are not refused, want 1",
+			"tracing-multi:2": "2 functions, want 4"} {
+			if a, err := newAction(name); a != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+		a, err := newAction("kprobe-multi:2")
+		if errors.Is(err, syscall.EINVAL) { // before Linux 5.18
+			return
+		}
+		if err != nil || a == nil {
+			t.Errorf("%v, %v", a, err)
+			return
+		}
+		if err := a.on(); err == nil {
+			t.Error("functions that there are not are probed")
+		}
+		a.close()
+	})
+}

@@ -145,6 +145,7 @@ func TestMeasures(t *testing.T) {
 			if len(lines) != 2*len(directions) {
 				t.Fatalf("%q", lines)
 			}
+			longest := time.Duration(0)
 			for i, line := range lines {
 				var told struct {
 					Readings []struct {
@@ -158,6 +159,12 @@ func TestMeasures(t *testing.T) {
 					t.Fatalf("%s: %v", line, err)
 				}
 				got, direction := told.Readings[0], directions[i%len(directions)]
+				if longest = max(longest, got.Took); direction == "idle" {
+					if got.Took < longest {
+						t.Errorf("%d: the control took %v, and the longest of the others %v", i, got.Took, longest)
+					}
+					longest = 0
+				}
 				grew := map[string]uint64{"enable": 2, "again": 5, "disable": 3}[direction]
 				var rows []row
 				if grew > 0 {
