@@ -139,6 +139,12 @@ func TestMembersWithinOthers(t *testing.T) {
 		if member(spec, "tracepoint", "key", &got); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+		for condition, want := range map[string]bool{"tracepoint": true, "tracepoint first": true, "tracepoint other": false, "event": false} {
+			rules := MustRules("name\n\t1 if member " + condition + " | x")
+			if a, ok := (&Kernel{Kernel: &vmlinux.Kernel{Symbols: vmlinux.NewSymbols("", nil)}, types: spec}).Judge(&rules[0], nil); ok != want {
+				t.Errorf("%s: member %s: %+v", name, condition, a)
+			}
+		}
 		got = 99
 		if member(spec, "event", "key", &got); got != 99 {
 			t.Errorf("%s: a structure that there is not: %d", name, got)
@@ -165,9 +171,15 @@ func TestPreempts(t *testing.T) {
 		{elf.EM_RISCV, []string{"ftrace_caller"}, true}, {elf.EM_X86_64, []string{"ftrace_caller"}, false},
 	} {
 		k := withCalls(c.names, nil)
+		k.Banner = "PREEMPT_RT"
+		rules := MustRules("name\n\t1 if call-ops and preempted | {preempt}\n\t2 if preempted | {preempt}")
 		k.Memory = &vmlinux.Memory{Arch: vmlinux.OfMachine(c.arch)}
 		if got := k.CallOps(); got != c.want {
 			t.Errorf("%s %q: %v", c.arch, c.names, got)
+		}
+		want := Answer{map[bool]string{true: "1", false: "2"}[c.want], "rt"}
+		if a, _ := k.Judge(&rules[0], nil); a != want {
+			t.Errorf("%s %q: %+v", c.arch, c.names, a)
 		}
 	}
 }

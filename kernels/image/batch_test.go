@@ -151,7 +151,12 @@ func TestWitnesses(t *testing.T) {
 	if n, how := k.Slots(); n != 0 || !strings.Contains(how, "has room for 255") {
 		t.Error(n, how)
 	}
-	k.batchErr = ErrNoBatch
+	k.layouts.vector = 256
+	if n, how := k.Slots(); n != 256 || how != k.batch.said() {
+		t.Error(n, how)
+	}
+	k.layouts.vector = 255
+	k.batch, k.batchErr = Batch{}, ErrNoBatch
 	if n, how := k.Slots(); n != 255 || !strings.Contains(how, "cannot be executed") {
 		t.Error(n, how)
 	}
@@ -173,8 +178,13 @@ func TestWitnesses(t *testing.T) {
 		other := *k
 		linked := *k.Kernel
 		other.Kernel, linked.Symbols = &linked, vmlinux.NewSymbols("", all)
-		if n, how := other.room(); n != int(c.want) {
+		n, how := other.room()
+		if n != int(c.want) {
 			t.Errorf("%+v: %d, %s", c, n, how)
+		}
+		says := fmt.Sprintf("its type has %d entries of 16 bytes, and %d bytes lie between its symbol and the next", c.vector, c.distance)
+		if c.want == 0 && c.vector > 0 && how != says {
+			t.Errorf("%+v: %s, want %s", c, how, says)
 		}
 	}
 }
@@ -195,8 +205,8 @@ func TestMutate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := k.with(c).RunBatch(); err != nil || b.Slots != 128 || b.Rounds != 3 {
-		t.Errorf("%+v, %v", b, err)
+	if b, err := k.with(c).RunBatch(); err != nil || b.Slots != 128 || b.Rounds != 3 || c.What != k.Name(c.At)+": 128 slots, were 256" {
+		t.Errorf("%+v, %v, %s", b, err, c.What)
 	}
 	if n, _ := k.Slots(); n != 256 {
 		t.Errorf("the kernel itself has %d slots now", n)
