@@ -34,16 +34,20 @@ func TestConditionsOfCode(t *testing.T) {
 		condition string
 		want      bool
 	}{
-		{"refers f place 1", true}, {"refers f word 0x10", false}, {"refers f word 0x11", true}, {"refers f table.7 8", false},
+		{"refers f place 1", true}, {"refers f word 0x10", false}, {"refers f word 0x11", true},
+		{"refers f table.7 8", false},
 		{"refers g place 1", false}, {"refers f nothing 8", false},
 		{"touches word 3 h", false}, {"touches word 4 h", true}, {"touches word 5 h", true}, {"touches word 6 h", false},
-		{"touches word 7 h", false}, {"touches word 8 h", true}, {"touches word 9 h", false}, {"touches word 5 gone f h", true}, {"touches nothing 5 h", false},
+		{"touches word 7 h", false}, {"touches word 8 h", true}, {"touches word 9 h", false},
+		{"touches word 5 gone f h", true}, {"touches nothing 5 h", false},
 		{"executes g 0x13", true}, {"executes g 0x14", false}, {"executes f 0x13", false},
 		{"constant deadbeef", true}, {"constant deadbeee", false}, {"constant 488d3d", false}, // which stands in the text
 		{"contains words", true}, {"contains Words", false},
-		{"calls g 2 run_sync", true}, {"calls g 3 run_sync", false}, {"calls g 3 run_sync h", true}, {"calls gone 1 run_sync", false},
+		{"calls g 2 run_sync", true}, {"calls g 3 run_sync", false}, {"calls g 3 run_sync h", true},
+		{"calls gone 1 run_sync", false},
 		{"variable table", true}, {"variable tabl", false}, {"named place", true}, {"named table", false},
-		{"batch", false}, {"sorted", false}, {"slots", false}, {"call-ops", false}, {"preempted", false}, {"member tracepoint", false},
+		{"batch", false}, {"sorted", false}, {"slots", false}, {"call-ops", false}, {"preempted", false},
+		{"member tracepoint", false},
 	} {
 		rule := MustRules("name\n\t1 if " + c.condition + " | {f}{n}")
 		if a, ok := k.Judge(&rule[0], nil); ok != c.want {
@@ -60,9 +64,11 @@ func TestConditionsOfCode(t *testing.T) {
 
 // TestConditionsOfQueues: what was executed is evidence, and whether it is sorted and how many slots there are.
 func TestConditionsOfQueues(t *testing.T) {
-	rules := MustRules("name\n\t1 if batch and sorted and slots | {rounds}, {slots}\n\t2 if batch and slots | {rounds}, {slots}: {said}")
+	rules := MustRules("name\n\t1 if batch and sorted and slots | {rounds}, {slots}\n" +
+		"\t2 if batch and slots | {rounds}, {slots}: {said}")
 	for option, want := range map[string]Answer{"-DUNORDERED": {"1", "4, 100"}, "-DORDERED": {"2",
-		"4, 100: executed: of patches with ascending addresses the one behind 100 ends a batch, which interrupts every CPU 4 times"}} {
+		"4, 100: executed: of patches with ascending addresses the one behind 100 ends a batch, " +
+			"which interrupts every CPU 4 times"}} {
 		k := vectorKernel(t, "-DSLOTS=100", "-DROUNDS=4", option)
 		if a, ok := k.Judge(&rules[0], nil); !ok || a != want {
 			t.Errorf("%s: %+v, %v", option, a, ok)
@@ -70,7 +76,8 @@ func TestConditionsOfQueues(t *testing.T) {
 	}
 }
 
-// TestNoBatches: queues of x86-64 alone are executed, and only those that can be ended and added to; too few records are told.
+// TestNoBatches: queues of x86-64 alone are executed, and only those that can be ended and added to; too few
+// records are told.
 func TestNoBatches(t *testing.T) {
 	for name, change := range map[string]func(k *Kernel){
 		"nothing ends it": func(k *Kernel) { delete(k.Names, "text_poke_finish") },
@@ -112,7 +119,8 @@ func TestTracepointsAreSorted(t *testing.T) {
 	}
 }
 
-// TestMembersWithinOthers: a member counts that lies in the structure itself or in a union without a name, and no other.
+// TestMembersWithinOthers: a member counts that lies in the structure itself or in a union without a name, and
+// no other.
 func TestMembersWithinOthers(t *testing.T) {
 	word := &btf.Int{Name: "u64", Size: 8}
 	at := func(name string, bytes uint32, t btf.Type) btf.Member {
@@ -123,10 +131,12 @@ func TestMembersWithinOthers(t *testing.T) {
 		member btf.Member
 		want   uint64
 	}{
-		"itself": {at("key", 16, word), 16}, "a union": {at("", 16, union), 24}, "a union with a name": {at("named", 16, union), 99},
+		"itself": {at("key", 16, word), 16}, "a union": {at("", 16, union), 24}, "a union with a name": {at("named",
+			16, union), 99},
 		"a field without a name": {at("", 16, word), 99}, "another": {at("keys", 16, word), 99},
 	} {
-		types := []btf.Type{&btf.Struct{Name: "tracepoint", Size: 32, Members: []btf.Member{at("first", 0, word), c.member}}}
+		types := []btf.Type{&btf.Struct{Name: "tracepoint", Size: 32, Members: []btf.Member{at("first", 0, word),
+			c.member}}}
 		b, err := btf.NewBuilder(types, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -139,9 +149,11 @@ func TestMembersWithinOthers(t *testing.T) {
 		if member(spec, "tracepoint", "key", &got); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
-		for condition, want := range map[string]bool{"tracepoint": true, "tracepoint first": true, "tracepoint other": false, "event": false} {
+		for condition, want := range map[string]bool{"tracepoint": true, "tracepoint first": true,
+			"tracepoint other": false, "event": false} {
 			rules := MustRules("name\n\t1 if member " + condition + " | x")
-			if a, ok := (&Kernel{Kernel: &vmlinux.Kernel{Symbols: vmlinux.NewSymbols("", nil)}, types: spec}).Judge(&rules[0], nil); ok != want {
+			if a, ok := (&Kernel{Kernel: &vmlinux.Kernel{Symbols: vmlinux.NewSymbols("", nil)},
+				types: spec}).Judge(&rules[0], nil); ok != want {
 				t.Errorf("%s: member %s: %+v", name, condition, a)
 			}
 		}
@@ -152,10 +164,12 @@ func TestMembersWithinOthers(t *testing.T) {
 	}
 }
 
-// TestPreempts: the first of the ways to preempt that a banner names as a word of its own; records name an ops on instruction sets
+// TestPreempts: the first of the ways to preempt that a banner names as a word of its own; records name an ops
+// on instruction sets
 // whose entry has no call to patch.
 func TestPreempts(t *testing.T) {
-	for banner, want := range map[string]string{"Linux SMP PREEMPT_DYNAMIC Debian": "dynamic", "PREEMPT_RT PREEMPT": "rt", "x PREEMPT_LAZY": "lazy",
+	for banner, want := range map[string]string{"Linux SMP PREEMPT_DYNAMIC Debian": "dynamic",
+		"PREEMPT_RT PREEMPT": "rt", "x PREEMPT_LAZY": "lazy",
 		"SMP NOPREEMPT_RT": "", "": ""} {
 		k := &Kernel{Kernel: &vmlinux.Kernel{Banner: banner}}
 		if got := k.Preempt(); got != want {
@@ -167,7 +181,8 @@ func TestPreempts(t *testing.T) {
 		names []string
 		want  bool
 	}{
-		{elf.EM_AARCH64, []string{"ftrace_caller"}, true}, {elf.EM_AARCH64, []string{"ftrace_caller", "ftrace_call"}, false}, {elf.EM_AARCH64, nil, false},
+		{elf.EM_AARCH64, []string{"ftrace_caller"}, true}, {elf.EM_AARCH64, []string{"ftrace_caller", "ftrace_call"},
+			false}, {elf.EM_AARCH64, nil, false},
 		{elf.EM_RISCV, []string{"ftrace_caller"}, true}, {elf.EM_X86_64, []string{"ftrace_caller"}, false},
 	} {
 		k := withCalls(c.names, nil)

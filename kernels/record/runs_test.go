@@ -58,8 +58,10 @@ func follow(t *testing.T, x *recorder, m *machine, c *Config) (begun int, err er
 	return begun, err
 }
 
-// TestRuns: all that is watched has a breakpoint before the guest begins; a CPU that has stopped goes over its instruction, a nop
-// without running the machine; where a function returns is watched until it has; at the end the machine goes on alone.
+// TestRuns: all that is watched has a breakpoint before the guest begins; a CPU that has stopped goes over its
+// instruction, a nop
+// without running the machine; where a function returns is watched until it has; at the end the machine goes on
+// alone.
 func TestRuns(t *testing.T) {
 	x, m := course(t)
 	mutated := 0
@@ -73,7 +75,8 @@ func TestRuns(t *testing.T) {
 	if err != nil || mutated != 1 {
 		t.Fatal(err, mutated)
 	}
-	want := []string{"CPU 0: begin arch_ftrace_update_code", "CPU 0: store 0xffffffff80007000 01 02 03 04 <- 00 00 00 00 b",
+	want := []string{"CPU 0: begin arch_ftrace_update_code",
+		"CPU 0: store 0xffffffff80007000 01 02 03 04 <- 00 00 00 00 b",
 		"CPU 0: end arch_ftrace_update_code"}
 	if d := cmp.Diff(want, x.told()); d != "" {
 		t.Error(d)
@@ -83,7 +86,8 @@ func TestRuns(t *testing.T) {
 	}
 	point := func(kind string, at uint64) string { return fmt.Sprintf("%s,%x,1", kind, at) }
 	slices.Sort(m.done[:4])
-	all := []string{point("Z1", begins), point("Z1", stores), point("Z1", flushes), point("Z1", answers), point("Z1", lastOfAll)}
+	all := []string{point("Z1", begins), point("Z1", stores), point("Z1", flushes), point("Z1", answers),
+		point("Z1", lastOfAll)}
 	if begun != len(all) {
 		t.Errorf("the guest begins behind %q", m.done[:begun])
 	}
@@ -92,7 +96,8 @@ func TestRuns(t *testing.T) {
 			m.done[i] = "G"
 		}
 	}
-	all = append(all, "vCont;c", point("Z1", back), "G", "vCont;c", "vCont;s:1", "vCont;c", point("z1", back), "vCont;s:1", "vCont;c", "D")
+	all = append(all, "vCont;c", point("Z1", back), "G", "vCont;c", "vCont;s:1", "vCont;c", point("z1", back),
+		"vCont;s:1", "vCont;c", "D")
 	if d := cmp.Diff(all, m.done); d != "" {
 		t.Error(d)
 	}
@@ -124,14 +129,20 @@ func TestRunsRefuse(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"changing it":    {func(*recorder, *machine) {}, Config{Mutate: func(*gdb.Client, *image.Kernel) error { return no }}, "no"},
+		"changing it": {func(*recorder, *machine) {}, Config{Mutate: func(*gdb.Client,
+			*image.Kernel) error {
+			return no
+		}}, "no"},
 		"no breakpoints": {func(_ *recorder, m *machine) { m.refuses = "Z1" }, Config{}, "Z1"},
-		"no last one":    {func(_ *recorder, m *machine) { m.refuses = fmt.Sprintf("Z1,%x", uint64(lastOfAll)) }, Config{}, "Z1"},
-		"no going on":    {func(_ *recorder, m *machine) { m.stops = m.stops[:2] }, Config{}, "after 2 steps: gdb server: wait: W00: "},
-		"no registers":   {func(_ *recorder, m *machine) { m.refuses = "g" }, Config{}, "step 1, CPU 0: gdb server: g"},
-		"no step":        {func(_ *recorder, m *machine) { m.refuses = "vCont;s" }, Config{}, "gdb server: "},
-		"no skip":        {func(_ *recorder, m *machine) { m.refuses = "G" }, Config{}, "gdb server: G"},
-		"no text":        {func(x *recorder, _ *machine) { delete(x.kernel.Names, "_etext") }, Config{}, "made: no _stext and _etext"},
+		"no last one": {func(_ *recorder, m *machine) { m.refuses = fmt.Sprintf("Z1,%x", uint64(lastOfAll)) },
+			Config{}, "Z1"},
+		"no going on": {func(_ *recorder, m *machine) { m.stops = m.stops[:2] }, Config{},
+			"after 2 steps: gdb server: wait: W00: "},
+		"no registers": {func(_ *recorder, m *machine) { m.refuses = "g" }, Config{}, "step 1, CPU 0: gdb server: g"},
+		"no step":      {func(_ *recorder, m *machine) { m.refuses = "vCont;s" }, Config{}, "gdb server: "},
+		"no skip":      {func(_ *recorder, m *machine) { m.refuses = "G" }, Config{}, "gdb server: G"},
+		"no text": {func(x *recorder, _ *machine) { delete(x.kernel.Names, "_etext") }, Config{},
+			"made: no _stext and _etext"},
 		"unread text": {func(_ *recorder, m *machine) { m.refuses = fmt.Sprintf("m%x", uint64(begins)) }, Config{},
 			"read the kernel's text: gdb server: m"},
 		"another store": {func(_ *recorder, m *machine) {
@@ -141,7 +152,8 @@ func TestRunsRefuse(t *testing.T) {
 		x, m := course(t)
 		c.change(x, m)
 		begun, err := follow(t, x, m, &c.config)
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) && !strings.HasPrefix(err.Error(), "gdb server: "+c.want) {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) && !strings.HasPrefix(err.Error(),
+			"gdb server: "+c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 		if name == "changing it" && (begun != 0 || len(m.done) != 0) {
@@ -149,12 +161,14 @@ func TestRunsRefuse(t *testing.T) {
 		}
 	}
 	x, m := course(t)
-	if err := x.run(t.Context(), m.listen(t), func() error { return no }, &Config{}); !errors.Is(err, no) || len(x.Steps) != 0 {
+	if err := x.run(t.Context(), m.listen(t), func() error { return no }, &Config{}); !errors.Is(err, no) ||
+		len(x.Steps) != 0 {
 		t.Errorf("a guest that cannot begin: %v", err)
 	}
 }
 
-// TestReferencesAreWatched: the word of references is watched as it is, or each CPU's of it; how it is found is told.
+// TestReferencesAreWatched: the word of references is watched as it is, or each CPU's of it; how it is found is
+// told.
 func TestReferencesAreWatched(t *testing.T) {
 	const word, offsets = key, key + 0x100
 	for name, c := range map[string]struct {
@@ -164,7 +178,8 @@ func TestReferencesAreWatched(t *testing.T) {
 		note    string
 	}{
 		"none": {nil, nil, map[uint64]count{}, "no rule finds what publishes a batch: it is not recorded"},
-		"one": {map[string]uint64{"bp_desc": word}, []string{fmt.Sprintf("Z2,%x,8", uint64(word))}, map[uint64]count{word: {size: 8}},
+		"one": {map[string]uint64{"bp_desc": word}, []string{fmt.Sprintf("Z2,%x,8", uint64(word))},
+			map[uint64]count{word: {size: 8}},
 			"publish bp_desc (bp_desc is there)"},
 		"of each CPU": {map[string]uint64{"text_poke_array_refs": word, "__per_cpu_offset": offsets},
 			[]string{fmt.Sprintf("Z2,%x,4", uint64(word+0x10)), fmt.Sprintf("Z2,%x,4", uint64(word+0x20))},
@@ -210,22 +225,28 @@ func calling(calls map[string][]string) *image.Kernel {
 		Segments: []vmlinux.Segment{{Addr: begins, Data: text}}}, Symbols: vmlinux.NewSymbols("", symbols)})
 }
 
-// TestWatchesBesideOthers: two functions of a kind are watched where neither does the other's work; a function that calls one of
+// TestWatchesBesideOthers: two functions of a kind are watched where neither does the other's work; a function
+// that calls one of
 // another kind is, too; and so are answers and what waits for tasks, whomever they call.
 func TestWatchesBesideOthers(t *testing.T) {
 	calls := map[string][]string{
 		"arch_ftrace_update_code": {"patch_text_nosync"}, "patch_text_nosync": {"patch_insn_write", "flush_icache_all"},
 		"patch_insn_write": {"__patch_insn_write"}, "patch_text_set_nosync": {"__patch_insn_set"},
-		"__patch_insn_write": {"__set_fixmap"}, "__patch_insn_set": {"other"}, "other": {"__set_fixmap"}, "__set_fixmap": nil,
-		"flush_icache_all": nil, "do_sync_core": nil, "ipi_remote_fence_i": {"do_sync_core"}, "multi_cpu_stop": {"__patch_insn_write"},
+		"__patch_insn_write": {"__set_fixmap"}, "__patch_insn_set": {"other"}, "other": {"__set_fixmap"},
+		"__set_fixmap":     nil,
+		"flush_icache_all": nil, "do_sync_core": nil, "ipi_remote_fence_i": {"do_sync_core"},
+		"multi_cpu_stop":             {"__patch_insn_write"},
 		"ftrace_shutdown":            {"synchronize_rcu_tasks", "synchronize_rcu_tasks_rude"},
 		"synchronize_rcu_tasks_rude": {"synchronize_rcu_tasks"}, "synchronize_rcu_tasks": nil,
 	}
-	want := []string{"begin: patch_text_nosync is there", "store: patch_text_nosync calls patch_insn_write calls __patch_insn_write",
-		"store: patch_text_set_nosync calls __patch_insn_set", "answer: do_sync_core is there", "answer: ipi_remote_fence_i is there",
+	want := []string{"begin: patch_text_nosync is there",
+		"store: patch_text_nosync calls patch_insn_write calls __patch_insn_write",
+		"store: patch_text_set_nosync calls __patch_insn_set", "answer: do_sync_core is there",
+		"answer: ipi_remote_fence_i is there",
 		"round: patch_text_nosync calls flush_icache_all", "stand: multi_cpu_stop is there",
 		"grace: ftrace_shutdown calls synchronize_rcu_tasks", "grace: ftrace_shutdown calls synchronize_rcu_tasks_rude",
-		"no rule finds who handles breakpoints: it is not recorded", "no rule finds who stops the machine: it is not recorded"}
+		"no rule finds who handles breakpoints: it is not recorded",
+		"no rule finds who stops the machine: it is not recorded"}
 	k := calling(calls)
 	if d := cmp.Diff(want, watched(t, k)); d != "" {
 		t.Error(d)

@@ -14,11 +14,14 @@ import (
 // TestPairs: rows that both kernels have a prediction of, and what the forecast is held against.
 func TestPairs(t *testing.T) {
 	of := func(action, row string, took, predicted int, compared bool) Summary {
-		return Summary{Action: action, Direction: Enable, Row: row, Receivers: 2, Quietest: float64(took), Least: took, Most: took,
+		return Summary{Action: action, Direction: Enable, Row: row, Receivers: 2, Quietest: float64(took),
+			Least: took, Most: took,
 			Predicted: exactly(predicted), Compared: compared}
 	}
-	before := []Summary{of("a", "CAL", 301, 301, true), of("a", "LOC", 5, 0, false), of("b", "CAL", 39, 39, true), of("c", "CAL", 1, 1, true), of("d", "CAL", 1, 0, false)}
-	after := []Summary{of("b", "CAL", 21, 21, true), of("a", "CAL", 52, 53, true), of("a", "LOC", 5, 0, false), of("d", "CAL", 1, 1, true)}
+	before := []Summary{of("a", "CAL", 301, 301, true), of("a", "LOC", 5, 0, false), of("b", "CAL", 39, 39, true),
+		of("c", "CAL", 1, 1, true), of("d", "CAL", 1, 0, false)}
+	after := []Summary{of("b", "CAL", 21, 21, true), of("a", "CAL", 52, 53, true), of("a", "LOC", 5, 0, false),
+		of("d", "CAL", 1, 1, true)}
 	forecast := Predictions{Switched{"a", Enable}: {"CAL": exactly(52)}, Switched{"b", Enable}: {"CAL": exactly(9)}}
 	pairs := Pairs(before, after, forecast)
 	if len(pairs) != 2 || pairs[0].Before.Action != "a" || pairs[1].Before.Action != "b" {
@@ -30,12 +33,14 @@ func TestPairs(t *testing.T) {
 	if f := pairs[1].Forecast; f.Predicted.Rounds != 9 || f.Why() != Unknown {
 		t.Errorf("b: forecast %+v, 12 more than it are explained by %q", f, f.Why())
 	}
-	if all := Pairs(before, after, nil); all[0].Forecast != nil || len(all[0].Judged()) != 2 || len(pairs[0].Judged()) != 3 {
+	if all := Pairs(before, after, nil); all[0].Forecast != nil || len(all[0].Judged()) != 2 ||
+		len(pairs[0].Judged()) != 3 {
 		t.Error("what is judged without a forecast, and with one")
 	}
 }
 
-// TestSummaryOfReceivers: the least and the most of all readings, the quietest receiver by its median, and the one that switches
+// TestSummaryOfReceivers: the least and the most of all readings, the quietest receiver by its median, and the
+// one that switches
 // apart.
 func TestSummaryOfReceivers(t *testing.T) {
 	var counts []Count
@@ -48,7 +53,8 @@ func TestSummaryOfReceivers(t *testing.T) {
 		}
 		counts = append(counts, Count{CPU: i % 3, Role: role, Repetition: i / 3, Interrupts: n, Row: "CAL"})
 	}
-	want := Summary{Row: "CAL", Receivers: 2, Repetitions: 3, Quietest: 4, Isolated: 7, Least: 3, Most: 8, Patcher: 2, CPU: 1}
+	want := Summary{Row: "CAL", Receivers: 2, Repetitions: 3, Quietest: 4, Isolated: 7, Least: 3, Most: 8,
+		Patcher: 2, CPU: 1}
 	if got := summaryOf(counts); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -60,7 +66,8 @@ func TestPredictsEachAction(t *testing.T) {
 	for _, name := range []string{"riscv64-6.12", "x86_64-6.12"} {
 		const action, other, none = "function-tracer", "event-group:sched", "no-such-action"
 		p, notes, err := Predict(Config{Image: name, CPUs: make([]cpus.Role, 2), Actions: []string{action, none, other}})
-		if err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "not predicted: "+none+" enable: ") || len(p) != 4 {
+		if err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "not predicted: "+none+" enable: ") ||
+			len(p) != 4 {
 			t.Errorf("%s: %d predictions, %q, %v", name, len(p), notes, err)
 			continue
 		}
@@ -93,7 +100,8 @@ func TestPredictsEachAction(t *testing.T) {
 				}
 			}
 		}
-		if p, notes, err := Predict(Config{Image: name, Actions: []string{action}}, "no such change"); p != nil || notes != nil || err == nil ||
+		if p, notes, err := Predict(Config{Image: name, Actions: []string{action}}, "no such change"); p != nil ||
+			notes != nil || err == nil ||
 			!strings.HasPrefix(err.Error(), "predict: ") {
 			t.Errorf("%s, changed by nothing: %v, %q, %v", name, p, notes, err)
 		}

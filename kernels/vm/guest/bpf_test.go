@@ -22,7 +22,8 @@ func TestFunctionNumbers(t *testing.T) {
 	word := &btf.Int{Name: "int", Size: 4}
 	proto := &btf.FuncProto{Return: word, Params: []btf.FuncParam{{Name: "a", Type: word}, {Name: "b", Type: word}}}
 	types := []btf.Type{word, &btf.Pointer{Target: word}, &btf.Array{Type: word, Index: word, Nelems: 3},
-		&btf.Struct{Name: "f", Size: 8, Members: []btf.Member{{Name: "a", Type: word}, {Name: "b", Type: word, Offset: 32}}},
+		&btf.Struct{Name: "f", Size: 8, Members: []btf.Member{{Name: "a", Type: word}, {Name: "b", Type: word,
+			Offset: 32}}},
 		&btf.Union{Name: "u", Size: 4, Members: []btf.Member{{Name: "a", Type: word}}},
 		&btf.Enum{Name: "e", Size: 4, Values: []btf.EnumValue{{Name: "x", Value: 1}, {Name: "y", Value: 2}}},
 		&btf.Enum{Name: "e64", Size: 8, Values: []btf.EnumValue{{Name: "z", Value: 1 << 40}}}, proto,
@@ -48,7 +49,8 @@ func TestFunctionNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	inRoot(t, map[string]string{"/btf": string(raw)}, func(root) {
-		got, err := functionIDs("/btf", map[string]bool{"f": true, "vfs_read": true, "last": true, "t": true, "v": true, "e": true})
+		got, err := functionIDs("/btf", map[string]bool{"f": true, "vfs_read": true, "last": true, "t": true,
+			"v": true, "e": true})
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%v, %s", err, d)
 		}
@@ -64,12 +66,15 @@ func TestFunctionNumbers(t *testing.T) {
 	})
 }
 
-// TestUnique: the first functions that can be traced whose names are theirs alone, without those that a compiler made and those
+// TestUnique: the first functions that can be traced whose names are theirs alone, without those that a compiler
+// made and those
 // that are none any more.
 func TestUnique(t *testing.T) {
 	inRoot(t,
-		map[string]string{"/proc/kallsyms": "1 T a\n2 t twice\n3 t twice\n4 T b\n5 t c.isra.0\n6 T __ftrace_invalid_address___8\n7 T d [m]\nshort line\n",
-			traced("available_filter_functions"): "a\ntwice\nc.isra.0\n__ftrace_invalid_address___8\nd [m]\nnone\nb\n"}, func(root) {
+		map[string]string{"/proc/kallsyms": "1 T a\n2 t twice\n3 t twice\n4 T b\n5 t c.isra.0\n" +
+			"6 T __ftrace_invalid_address___8\n7 T d [m]\nshort line\n",
+			traced("available_filter_functions"): "a\ntwice\nc.isra.0\n__ftrace_invalid_address___8\nd [m]\nnone\nb\n"},
+		func(root) {
 			for n, want := range map[int]string{1: "a", 2: "a b"} {
 				if got, err := unique(n); strings.Join(got, " ") != want || err != nil {
 					t.Errorf("%d: %q, %v", n, got, err)
@@ -85,13 +90,15 @@ func TestUnique(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "-1", "x"} {
-		if n, err := number(text); n != 0 || err == nil || err.Error() != fmt.Sprintf("%q: want a number of functions", text) {
+		if n, err := number(text); n != 0 || err == nil ||
+			err.Error() != fmt.Sprintf("%q: want a number of functions", text) {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
 	}
 }
 
-// TestAttached: a file is opened when it is switched on, closed when it is switched off, and its program when all is over.
+// TestAttached: a file is opened when it is switched on, closed when it is switched off, and its program when
+// all is over.
 func TestAttached(t *testing.T) {
 	from, program, err := os.Pipe()
 	if err != nil {
@@ -138,7 +145,8 @@ func TestAttached(t *testing.T) {
 	}
 }
 
-// TestPrograms: a program is loaded of the kind that is asked for, and closed with its action; the kernel refuses functions that
+// TestPrograms: a program is loaded of the kind that is asked for, and closed with its action; the kernel
+// refuses functions that
 // there are not.
 func TestPrograms(t *testing.T) {
 	fd, err := loadEmpty(progKprobe, 0, 0)
@@ -151,7 +159,8 @@ func TestPrograms(t *testing.T) {
 	if fd, err := loadEmpty(1<<16, 0, 0); err == nil || !strings.HasPrefix(err.Error(), "load a BPF program: ") {
 		t.Errorf("of no kind: %d, %v", fd, err)
 	}
-	b, err := btf.NewBuilder([]btf.Type{&btf.Func{Name: "no_such", Type: &btf.FuncProto{Return: &btf.Int{Name: "int", Size: 4}}}}, nil)
+	b, err := btf.NewBuilder([]btf.Type{&btf.Func{Name: "no_such",
+		Type: &btf.FuncProto{Return: &btf.Int{Name: "int", Size: 4}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,10 +168,12 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inRoot(t, map[string]string{"/sys/kernel/btf/vmlinux": string(types), "/proc/kallsyms": "1 T no_such\n2 T nor_such\n",
+	inRoot(t, map[string]string{"/sys/kernel/btf/vmlinux": string(types),
+		"/proc/kallsyms":                     "1 T no_such\n2 T nor_such\n",
 		traced("available_filter_functions"): "no_such\nnor_such\n"}, func(root) {
-		for name, want := range map[string]string{"fentry:no_such": "load a BPF program: ", "fexit:no_such": "load a BPF program: ",
-			"fentry:other": "/sys/kernel/btf/vmlinux: no function other", "kprobe-multi:3": "2 functions, want 3",
+		for name, want := range map[string]string{"fentry:no_such": "load a BPF program: ",
+			"fexit:no_such": "load a BPF program: ",
+			"fentry:other":  "/sys/kernel/btf/vmlinux: no function other", "kprobe-multi:3": "2 functions, want 3",
 			"tracing-multi":   "0 functions of the first 2 have a type and are not refused, want 1",
 			"tracing-multi:2": "2 functions, want 4"} {
 			if a, err := newAction(name); a != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
