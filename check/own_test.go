@@ -190,7 +190,8 @@ func TestAllMutations(t *testing.T) {
 	}
 }
 
-// TestLayoutOfPlans: a plan that changes no literal is about plain sites, unless a layout is chosen or it changes literals.
+// TestLayoutOfPlans: a plan that changes no literal is about plain sites, unless a layout is chosen or it changes
+// literals.
 func TestLayoutOfPlans(t *testing.T) {
 	const steps = "name: p\nevery batch:\n    Write word\n"
 	for _, c := range []struct{ text, layout, want string }{

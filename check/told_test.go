@@ -42,7 +42,8 @@ func cellsOf(t *testing.T, r *VerdictRow) map[string]string {
 
 // TestCoveredIsTold: a safe verdict says what was looked at and what not, a question's own words begin it.
 func TestCoveredIsTold(t *testing.T) {
-	q := only(t, axis.Choices{"arch": {"arm64"}, "protocol": {"breakpoint"}, "mutate": {"no-fence"}, "cpus": {"busy=2,idle=1"},
+	q := only(t, axis.Choices{"arch": {"arm64"}, "protocol": {"breakpoint"}, "mutate": {"no-fence"},
+		"cpus":  {"busy=2,idle=1"},
 		"sites": {"1"}, "fetch": {"coherent"}, "workload": {"once"}})
 	r := VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Safe}}
 	r.Coverage = explore.Coverage{Steps: 11, Traps: 12, Places: 13, Of: 14}
@@ -104,7 +105,8 @@ func TestCellsOfVerdicts(t *testing.T) {
 	}{
 		{func() {}, map[string]string{"sites": "1", "cpus": "3", "patchers": "2", "complete": "true", "collision": "0.25",
 			"states_per_s": "", "never": "", "arch": "x86_64", "swarm": "", "bug": ""}},
-		{func() { r.Elapsed, r.Options.Exact = 2*time.Second, true }, map[string]string{"states_per_s": "1500", "collision": ""}},
+		{func() { r.Elapsed, r.Options.Exact = 2*time.Second, true }, map[string]string{"states_per_s": "1500",
+			"collision": ""}},
 		{func() { r.Rate = false }, map[string]string{"states_per_s": ""}},
 		{func() { r.Verdict = explore.Incomplete }, map[string]string{"complete": "false", "never": ""}},
 		{func() { r.Verdict = explore.Unsafe }, map[string]string{"complete": "true"}},
@@ -286,7 +288,8 @@ func TestNoBugSaysWhy(t *testing.T) {
 
 // TestWhyOfLitmus: the file's reason, and why it may differ, one behind the other.
 func TestWhyOfLitmus(t *testing.T) {
-	for want, r := range map[string]litmus.Row{"": {}, "a": {Why: "a"}, "b": {Differs: "b"}, "a; b": {Why: "a", Differs: "b"}} {
+	for want, r := range map[string]litmus.Row{"": {}, "a": {Why: "a"}, "b": {Differs: "b"}, "a; b": {Why: "a",
+		Differs: "b"}} {
 		if got := why(&r); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
 		}

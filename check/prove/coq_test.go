@@ -44,8 +44,8 @@ func (c *coq) checks(t *testing.T, texts map[string]string, table string) (ok bo
 }
 
 // TestCoq: Coq accepts the proof of each architecture's own protocol, with -long every proof of a shipped one but the
-// two of 20,000 views, which take it ten minutes and more. It accepts none in which a view is missing, nor, with -long, one in which it is another one, or whose protocol breaks
-// something.
+// two of 20,000 views, which take it ten minutes and more. It accepts none in which a view is missing, nor, with -long,
+// one in which it is another one, or whose protocol breaks something.
 func TestCoq(t *testing.T) {
 	if !*both && !*long {
 		t.Skip("Coq is asked with -both and -long")

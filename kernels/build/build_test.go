@@ -100,7 +100,8 @@ func TestBuild(t *testing.T) {
 		{name: "does not apply", patches: []string{text("two.patch"), text("other.patch")}, fails: "Hunk #1 FAILED at 1"},
 		{name: "still patched", patches: []string{text("two.patch")}, image: "one\nthree\n", compiled: "one\ntwo\ntwo\none\n"},
 		{name: "plain", image: "one\ntwo\n", compiled: "one\ntwo\ntwo\none\ntwo\n"},
-		{name: "option", fragments: []string{text("nowhere")}, fails: "CONFIG_AND_NOWHERE=y, CONFIG_NOWHERE=y is not to be had"},
+		{name: "option", fragments: []string{text("nowhere")},
+			fails: "CONFIG_AND_NOWHERE=y, CONFIG_NOWHERE=y is not to be had"},
 		{name: "no fragment", fragments: []string{"lokdep"}, fails: "lockdep"},
 	}
 	for _, s := range steps {
@@ -144,7 +145,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestUnread: a patch or a configuration that cannot be read is told before anything is made; a tree may be named from here.
+// TestUnread: a patch or a configuration that cannot be read is told before anything is made; a tree may be named from
+// here.
 func TestUnread(t *testing.T) {
 	source, arch := tree(t), mustArch(t)
 	t.Chdir(filepath.Dir(source))
@@ -167,7 +169,8 @@ func TestUnread(t *testing.T) {
 func TestArchive(t *testing.T) {
 	source, arch := tree(t), mustArch(t)
 	archive := filepath.Join(t.TempDir(), "linux.tar.gz")
-	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(source), filepath.Base(source)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(source),
+		filepath.Base(source)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	c := Config{Source: archive, Arch: arch.Name, Out: t.TempDir()}
@@ -178,7 +181,8 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Out = t.TempDir()
-	if _, err := Build(context.Background(), c); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "tar") {
+	if _, err := Build(context.Background(), c); err == nil || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), "tar") {
 		t.Errorf("an archive that ends early: %v", err)
 	}
 }
@@ -188,7 +192,8 @@ func TestMissing(t *testing.T) {
 	t.Setenv("PATH", "")
 	out := filepath.Join(t.TempDir(), "out")
 	_, err := Build(context.Background(), Config{Source: "linux-source-7.2", Arch: Architectures()[0].Name, Out: out})
-	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "flex") || !strings.Contains(err.Error(), "gcc") {
+	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "flex") ||
+		!strings.Contains(err.Error(), "gcc") {
 		t.Errorf("no programs: %v", err)
 	}
 	if _, err := os.Stat(out); err == nil {

@@ -32,10 +32,12 @@ d=$OUT/modules/lib/modules/7; mkdir -p $d/kernel; touch $d/kernel/a.ko; ln -s / 
 	if err := b.install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if read(t, b.path("vmlinuz")) != "an image" || read(t, b.path("config")) != "options" || (*told)[0] != "install modules" {
+	if read(t, b.path("vmlinuz")) != "an image" || read(t, b.path("config")) != "options" ||
+		(*told)[0] != "install modules" {
 		t.Errorf("%q", *told)
 	}
-	for name, want := range map[string]bool{"kernel/a.ko": true, "other": true, "build": false, "source": false, "../old.ko": false} {
+	for name, want := range map[string]bool{"kernel/a.ko": true, "other": true, "build": false, "source": false,
+		"../old.ko": false} {
 		if _, err := os.Lstat(b.path("modules/lib/modules/7", name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -54,12 +56,13 @@ d=$OUT/modules/lib/modules/7; mkdir -p $d/kernel; touch $d/kernel/a.ko; ln -s / 
 	}
 }
 
-// TestManifest: the kernel's release, what is left out, and each file with its kind, its size and its hash; of modules those
-// alone that are some.
+// TestManifest: the kernel's release, what is left out, and each file with its kind, its size and its hash; of modules
+// those alone that are some.
 func TestManifest(t *testing.T) {
 	b, _ := building(t, "linux-source-7.2")
 	b.Left, b.Compiler = []string{"CONFIG_Z=y", "CONFIG_A=y"}, "gcc 1"
-	kinds := map[string]string{"vmlinuz": "image", "config": "config", "patches/0000.patch": "patch", "modules/lib/a.ko": "module",
+	kinds := map[string]string{"vmlinuz": "image", "config": "config", "patches/0000.patch": "patch",
+		"modules/lib/a.ko": "module",
 		"modules/lib/b.ko": "module"}
 	want := Built{Source: "linux-source-7.2", Arch: "riscv64", Release: "7.2.1", Compiler: "gcc 1",
 		Left: []string{"CONFIG_A=y", "CONFIG_Z=y"}}
@@ -102,8 +105,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestPatchesThatStay: those that are in the source already and come first stay as they are; others are taken out, the last
-// one first, and the rest is put in; each is told, and kept under its number.
+// TestPatchesThatStay: those that are in the source already and come first stay as they are; others are taken out, the
+// last one first, and the rest is put in; each is told, and kept under its number.
 func TestPatchesThatStay(t *testing.T) {
 	standIns(t, map[string]string{"patch": `for a in "$@"; do case $a in -R|-N) d=$a;; --dry-run) exit 0;; *.patch) f=$a;; esac; done
 echo "$d $(cat "$f")" >> "$OUT/done"; ! grep -q bad "$f"`})

@@ -50,14 +50,15 @@ func archived(t *testing.T, folders ...string) string {
 		}
 	}
 	archive := filepath.Join(t.TempDir(), "linux-source-7.2.tar.gz")
-	if out, err := exec.Command("tar", append([]string{"-czf", archive, "-C", dir}, folders...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", append([]string{"-czf", archive, "-C", dir},
+		folders...)...).CombinedOutput(); err != nil {
 		t.Skipf("skipped: tar: %v: %s", err, out)
 	}
 	return archive
 }
 
-// TestSources: a folder is copied, an archive holds one folder, a package one archive, and a name is downloaded; the folder is
-// this source's from then on, and nothing else is left of unpacking.
+// TestSources: a folder is copied, an archive holds one folder, a package one archive, and a name is downloaded; the
+// folder is this source's from then on, and nothing else is left of unpacking.
 func TestSources(t *testing.T) {
 	archive := archived(t, "linux")
 	folder := written(t, map[string]string{"Kconfig": "linux", ".hidden": ""})
@@ -68,7 +69,8 @@ func TestSources(t *testing.T) {
 	const unpacks = `[ "$1" = -x ] || exit 3
 mkdir -p "$3/usr/src"; for a in $(cat "$2"); do cp "$a" "$3/usr/src/"; done`
 	t.Setenv("DEB", deb)
-	standIns(t, map[string]string{"dpkg-deb": unpacks, "apt-get": `[ "$*" = "download -q linux-source-0.1" ] && cp "$DEB" here.deb`})
+	standIns(t, map[string]string{"dpkg-deb": unpacks,
+		"apt-get": `[ "$*" = "download -q linux-source-0.1" ] && cp "$DEB" here.deb`})
 	for source, files := range map[string]int{folder: 2, archive: 1, deb: 1, "linux-source-0.1": 1} {
 		b, told := building(t, source)
 		if err := b.unpack(t.Context()); err != nil {
@@ -158,8 +160,8 @@ func TestSourcesRefused(t *testing.T) {
 	}
 }
 
-// TestRuns: a program runs in its folder with what makes builds alike, whatever the environment says; what it prints is logged
-// behind its command, its lines are told, and its last failure is the error.
+// TestRuns: a program runs in its folder with what makes builds alike, whatever the environment says; what it prints is
+// logged behind its command, its lines are told, and its last failure is the error.
 func TestRuns(t *testing.T) {
 	b, told := building(t, "")
 	t.Setenv("KBUILD_BUILD_USER", "somebody")
@@ -189,7 +191,8 @@ func TestRuns(t *testing.T) {
 	if log := read(t, b.path(logName)); len(log) <= n || !strings.Contains(log, "one\nx.c:1: error: two\nthree\n") {
 		t.Errorf("the log: %q", log)
 	}
-	if err := b.run(t.Context(), dir, "no-such-program"); err == nil || !strings.HasPrefix(err.Error(), "no-such-program: exec: ") {
+	if err := b.run(t.Context(), dir, "no-such-program"); err == nil || !strings.HasPrefix(err.Error(),
+		"no-such-program: exec: ") {
 		t.Errorf("%v", err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -239,8 +242,9 @@ func TestMakes(t *testing.T) {
 	}
 }
 
-// TestConfigures: our own options that are not to be had are left and told; of what somebody asks for it is an error. An option
-// that is to be off is had where it is off, or not there. The source's program is asked where the options are others.
+// TestConfigures: our own options that are not to be had are left and told; of what somebody asks for it is an error.
+// An option that is to be off is had where it is off, or not there. The source's program is asked where the options are
+// others.
 func TestConfigures(t *testing.T) {
 	standIns(t, map[string]string{"make": `for a in "$@"; do case $a in O=*) o=${a#O=};; KCONFIG_ALLCONFIG=*) c=${a#*=};; esac; done
 [ "$8" = allnoconfig ] || exit 4

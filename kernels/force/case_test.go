@@ -19,7 +19,8 @@ func TestRead(t *testing.T) {
 	if c.Name != "a" || c.CPUs != 2 || len(c.Breaks) != 1 || c.Breaks[0] != "CPU: 1" || len(c.Steps) != 2 {
 		t.Errorf("%+v", c)
 	}
-	if st := c.Steps[0]; st.Note != "why" || st.who != everybody || strings.Join(st.place, " ") != "f g" || len(st.when) != 2 {
+	if st := c.Steps[0]; st.Note != "why" || st.who != everybody || strings.Join(st.place, " ") != "f g" ||
+		len(st.when) != 2 {
 		t.Errorf("%+v", st)
 	}
 	st, err := ParseStep("cpu 0 while cpu 1 answers to write of slot when changed within 5s unless waited-for text_mutex or again")
@@ -94,8 +95,8 @@ func TestOops(t *testing.T) {
 	}
 }
 
-// TestSitesOfCases: the call site of a function lies in its first 16 bytes; a case fits where all that it names is there, and
-// since the release that shows it.
+// TestSitesOfCases: the call site of a function lies in its first 16 bytes; a case fits where all that it names is
+// there, and since the release that shows it.
 func TestSitesOfCases(t *testing.T) {
 	m, _ := stands(t)
 	for name, want := range map[string]string{"traced": "", "untraced": "untraced cannot be traced in this image",

@@ -4,6 +4,7 @@ package force
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -91,5 +92,28 @@ func TestRefused(t *testing.T) {
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestLast: when there is no time left nothing is begun again; and what ends from outside is told by its cause.
+func TestLast(t *testing.T) {
+	m, s := stands(t)
+	s.stops = []string{""}
+	st, err := ParseStep("cpu 0 to f within 1ms or again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var late *notReached
+	if at, err := m.carry(t.Context(), []Step{st}, time.Now().Add(-time.Second)); at != 1 || !errors.As(err, &late) {
+		t.Errorf("%d, %v", at, err)
+	}
+	why := errors.New("enough")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(why)
+	m, s = stands(t)
+	s.stops = []string{""}
+	st.limit = 20 * time.Millisecond
+	if _, err := m.carry(ctx, []Step{st}, time.Now().Add(time.Minute)); !errors.Is(err, why) {
+		t.Errorf("%v", err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/textpoke/textpoke/kernels/vm"
 )
 
-// TestJudges: a kernel that died broke if its console says all that the case says; the steps may have seen it before; one that was
-// ended on purpose, or by the emulator, says nothing.
+// TestJudges: a kernel that died broke if its console says all that the case says; the steps may have seen it before;
+// one that was ended on purpose, or by the emulator, says nothing.
 func TestJudges(t *testing.T) {
 	const console = "[    1.0] hello\n[    2.0] Oops: int3: 0000\n[    2.1] CPU: 1\n"
 	for name, c := range map[string]struct {
@@ -66,8 +66,8 @@ func TestJudges(t *testing.T) {
 	}
 }
 
-// TestHeldCPUsAnswer: while one CPU runs, another one that is held takes interrupts in its turn, and is back where it was; one
-// that another task brings there goes on.
+// TestHeldCPUsAnswer: while one CPU runs, another one that is held takes interrupts in its turn, and is back where it
+// was; one that another task brings there goes on.
 func TestHeldCPUsAnswer(t *testing.T) {
 	const f, g = "Z1,ffffffff81001000,1", "Z1,ffffffff81002003,1"
 	gone := func(set string) string { return "z" + set[1:] }
@@ -102,8 +102,8 @@ func TestHeldCPUsAnswer(t *testing.T) {
 	}
 }
 
-// TestLastReads: a CPU reads the large page's entry as often as the function does, found out once, and stops before it reads the
-// table's; it gets its registers back between the two.
+// TestLastReads: a CPU reads the large page's entry as often as the function does, found out once, and stops before it
+// reads the table's; it gets its registers back between the two.
 func TestLastReads(t *testing.T) {
 	const entry, slot = "T05thread:02;rwatch:7000;", "T05thread:02;rwatch:6000;"
 	for name, c := range map[string]struct {
@@ -111,11 +111,12 @@ func TestLastReads(t *testing.T) {
 		runs  int
 		err   string
 	}{
-		"once":     {[]string{entry, slot, entry}, 3, ""},
-		"twice":    {[]string{entry, entry, slot, entry, entry}, 5, ""},
-		"never":    {[]string{slot}, 1, "the entry of the large page is read 0 times before the table's"},
-		"for ever": {slices.Repeat([]string{entry}, 100), 100, "the entry of the large page is read 100 times before the table's"},
-		"late":     {[]string{entry, ""}, 2, "not within 1ms; CPU 0 stands in f; CPU 1 stands in g"},
+		"once":  {[]string{entry, slot, entry}, 3, ""},
+		"twice": {[]string{entry, entry, slot, entry, entry}, 5, ""},
+		"never": {[]string{slot}, 1, "the entry of the large page is read 0 times before the table's"},
+		"for ever": {slices.Repeat([]string{entry}, 100), 100,
+			"the entry of the large page is read 100 times before the table's"},
+		"late": {[]string{entry, ""}, 2, "not within 1ms; CPU 0 stands in f; CPU 1 stands in g"},
 	} {
 		m, s := stands(t)
 		m.entry, m.slot = 0x7000, 0x6000
@@ -150,8 +151,9 @@ func TestLastReads(t *testing.T) {
 	}
 }
 
-// TestDebugs: how a kernel fares whose steps were forced: it broke where they see it, it outlived what its console would tell, or
-// a look that saw something else; a step that was not reached is told, and one that cannot be made is an error.
+// TestDebugs: how a kernel fares whose steps were forced: it broke where they see it, it outlived what its console
+// would tell, or a look that saw something else; a step that was not reached is told, and one that cannot be made is an
+// error.
 func TestDebugs(t *testing.T) {
 	no := errors.New("no")
 	for name, c := range map[string]struct {

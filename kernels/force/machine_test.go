@@ -4,11 +4,9 @@ package force
 
 import (
 	"bufio"
-	"context"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -42,8 +40,8 @@ const (
 	rdi, rsi, rsp, rip = 5, 4, 7, 16
 )
 
-// server is a gdb server of a machine that runs as it is told: whenever it is let go, the next of its stops comes, or what the
-// caller does about it.
+// server is a gdb server of a machine that runs as it is told: whenever it is let go, the next of its stops comes, or
+// what the caller does about it.
 type server struct {
 	regs   [2][17]uint64
 	flags  [2]uint32
@@ -122,8 +120,10 @@ func stands(t *testing.T) (*machine, *server) {
 // serves is a server and the fake kernel of its machine.
 func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 	var symbols []vmlinux.Symbol
-	for name, at := range map[string]uint64{"f": fAt, "g": gAt, "__cpu_online_mask": onlineAt, "text_mutex": mutexAt, "a_word": wordAt,
-		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64, "at_once": siteAt - 100, "too_early": siteAt - 116} {
+	for name, at := range map[string]uint64{"f": fAt, "g": gAt, "__cpu_online_mask": onlineAt, "text_mutex": mutexAt,
+		"a_word":           wordAt,
+		"page_offset_base": baseAt, "init_top_pgt": tablesAt, "traced": siteAt - 4, "untraced": siteAt + 64,
+		"at_once": siteAt - 100, "too_early": siteAt - 116} {
 		symbols = append(symbols, vmlinux.Symbol{Addr: at, Type: 'T', Name: name})
 	}
 	slices.SortFunc(symbols, func(a, b vmlinux.Symbol) int { return int(int64(a.Addr - b.Addr)) })
@@ -254,8 +254,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestPageTables: an argument is looked up through four levels of tables or five, as the map of all memory lies; a large page is
-// not split, and an entry that is not there ends the way.
+// TestPageTables: an argument is looked up through four levels of tables or five, as the map of all memory lies; a
+// large page is not split, and an entry that is not there ends the way.
 func TestPageTables(t *testing.T) {
 	const direct4, direct5, page = 0xffff888000000000, 0xff11000000000000, 0xffffffffc0a03123
 	index := func(level int) uint64 { return page >> (12 + 9*level) & 511 * 8 }
@@ -312,7 +312,8 @@ func TestPageTables(t *testing.T) {
 	}
 }
 
-// TestSteps: who runs, up to which place, and what is asked there; a place that is not reached is told with where the CPUs stand.
+// TestSteps: who runs, up to which place, and what is asked there; a place that is not reached is told with where the
+// CPUs stand.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		steps string
@@ -321,7 +322,8 @@ func TestSteps(t *testing.T) {
 		err   string
 		asked []string
 	}{
-		{"all to f\ngo", []string{"T05thread:02;"}, 2, "", []string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1"}},
+		{"all to f\ngo", []string{"T05thread:02;"}, 2, "", []string{"Z1,ffffffff81001000,1", "vCont;c",
+			"z1,ffffffff81001000,1"}},
 		{"cpu 1 to nobody|g when cpu 1\ngo", []string{"T05thread:01;", "T05thread:02;"}, 2, "",
 			[]string{"Z1,ffffffff81002000,1", "vCont;c:2", "vCont;s:1", "vCont;c:2", "z1,ffffffff81002000,1"}},
 		{"cpu 0 for 1ms\ngo", []string{""}, 2, "", []string{"vCont;c:1"}},
@@ -329,11 +331,14 @@ func TestSteps(t *testing.T) {
 			[]string{"Z1,ffffffff81001000,1", "vCont;c:1", "z1,ffffffff81001000,1"}},
 		{"cpu 0 to read of a_word\ngo", []string{"T05thread:01;rwatch:ffffffff82000200;"}, 2, "",
 			[]string{"Z3,ffffffff82000200,8", "vCont;c:1", "z3,ffffffff82000200,8"}},
-		{"cpu 0 to write of slot\ngo", []string{"T05thread:01;watch:6000;"}, 2, "", []string{"Z2,6000,8", "vCont;c:1", "z2,6000,8"}},
-		{"cpu 0 to write of entry\ngo", []string{"T05thread:01;watch:7000;"}, 2, "", []string{"Z2,7000,8", "vCont;c:1", "z2,7000,8"}},
+		{"cpu 0 to write of slot\ngo", []string{"T05thread:01;watch:6000;"}, 2, "", []string{"Z2,6000,8", "vCont;c:1",
+			"z2,6000,8"}},
+		{"cpu 0 to write of entry\ngo", []string{"T05thread:01;watch:7000;"}, 2, "", []string{"Z2,7000,8", "vCont;c:1",
+			"z2,7000,8"}},
 		{"cpu 0 to nobody|no_one\ngo", nil, 1, "the image has no nobody nor no_one", nil},
 		{"look zero a_word\ngo", nil, 2, "", nil}, {"look set a_word\ngo", nil, 1, errOtherwise.Error(), nil},
-		{"all to f\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "T05thread:01;", "T05thread:01;"}, 3, "",
+		{"all to f\ncpu 0 to g within 1ms or again\ngo", []string{"T05thread:01;", "", "", "T05thread:01;", "T05thread:01;"},
+			3, "",
 			[]string{"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1",
 				"vCont;c:1", "z1,ffffffff81002000,1", "vCont;c",
 				"Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "Z1,ffffffff81002000,1", "vCont;c:1",
@@ -372,28 +377,5 @@ func TestSteps(t *testing.T) {
 		if want := "step 1: " + steps[0].Text; len(told) == 0 || told[0] != want {
 			t.Errorf("%q: told %q, want %q", c.steps, told, want)
 		}
-	}
-}
-
-// TestLast: when there is no time left nothing is begun again; and what ends from outside is told by its cause.
-func TestLast(t *testing.T) {
-	m, s := stands(t)
-	s.stops = []string{""}
-	st, err := ParseStep("cpu 0 to f within 1ms or again")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var late *notReached
-	if at, err := m.carry(t.Context(), []Step{st}, time.Now().Add(-time.Second)); at != 1 || !errors.As(err, &late) {
-		t.Errorf("%d, %v", at, err)
-	}
-	why := errors.New("enough")
-	ctx, stop := context.WithCancelCause(t.Context())
-	stop(why)
-	m, s = stands(t)
-	s.stops = []string{""}
-	st.limit = 20 * time.Millisecond
-	if _, err := m.carry(ctx, []Step{st}, time.Now().Add(time.Minute)); !errors.Is(err, why) {
-		t.Errorf("%v", err)
 	}
 }

@@ -84,12 +84,13 @@ func TestSingleIsJudged(t *testing.T) {
 	}
 }
 
-// TestMemoryOfQueues: functions that the code calls for memory give as much as they are asked for, each time elsewhere; what is
-// made larger holds what it held; and bytes are copied and repeated.
+// TestMemoryOfQueues: functions that the code calls for memory give as much as they are asked for, each time elsewhere;
+// what is made larger holds what it held; and bytes are copied and repeated.
 func TestMemoryOfQueues(t *testing.T) {
 	k := vectorKernel(t, "-DSLOTS=0", "-DROUNDS=3")
 	q := k.newQueue()
-	names := []string{"__kmalloc", "__kmalloc_cache_noprof", "memcpy", "memset", "krealloc", "text_poke", "__text_poke", "mutex_lock", "lock_is_held_type",
+	names := []string{"__kmalloc", "__kmalloc_cache_noprof", "memcpy", "memset", "krealloc", "text_poke", "__text_poke",
+		"mutex_lock", "lock_is_held_type",
 		"run_sync"}
 	for i, name := range names {
 		k.Names[name] = []uint64{uint64(0x1000 + 16*i)}
@@ -182,7 +183,8 @@ func TestWitnesses(t *testing.T) {
 		if n != int(c.want) {
 			t.Errorf("%+v: %d, %s", c, n, how)
 		}
-		says := fmt.Sprintf("its type has %d entries of 16 bytes, and %d bytes lie between its symbol and the next", c.vector, c.distance)
+		says := fmt.Sprintf("its type has %d entries of 16 bytes, and %d bytes lie between its symbol and the next", c.vector,
+			c.distance)
 		if c.want == 0 && c.vector > 0 && how != says {
 			t.Errorf("%+v: %s, want %s", c, how, says)
 		}
@@ -205,7 +207,8 @@ func TestMutate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := k.with(c).RunBatch(); err != nil || b.Slots != 128 || b.Rounds != 3 || c.What != k.Name(c.At)+": 128 slots, were 256" {
+	if b, err := k.with(c).RunBatch(); err != nil || b.Slots != 128 || b.Rounds != 3 ||
+		c.What != k.Name(c.At)+": 128 slots, were 256" {
 		t.Errorf("%+v, %v, %s", b, err, c.What)
 	}
 	if n, _ := k.Slots(); n != 256 {

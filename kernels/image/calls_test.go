@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,5 +178,27 @@ func TestCalls(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %q are unknown\n%s", title, unknown, diff)
 		}
+	}
+}
+
+// TestStaticCallsOfSymbols: each call once, with its sites, whether it has a key, a trampoline or both.
+func TestStaticCallsOfSymbols(t *testing.T) {
+	m := newMade()
+	m.name(0x3000, 'D', "__SCK__b")
+	m.name(0x3010, 'D', "__SCK__a")
+	m.name(0x100, 'T', "__SCT__b")
+	m.name(0x110, 'T', "__SCT__c")
+	m.name(0x4000, 'D', "__start_static_call_sites")
+	for i, s := range [][2]int{{0x200, 0x3000}, {0x180, 0x3001}, {madeInit, 0x3000}, {0x240, 0x3012}} {
+		m.put(0x4000+8*i, near(0x4000+8*i, s[0]), near(0x4004+8*i, s[1]))
+	}
+	m.name(0x4000+4*8, 'D', "__stop_static_call_sites")
+	k := m.kernel()
+	if d := cmp.Diff([]Call{{"a", false, 1}, {"b", true, 2}, {"c", true, 0}}, k.StaticCalls()); d != "" {
+		t.Error(d)
+	}
+	if k.Sites.Entries != 4 || k.Sites.Init != 1 || !slices.Equal(k.Sites.Of[madeBase+0x3000], []uint64{madeBase + 0x200,
+		madeBase + 0x180}) {
+		t.Errorf("%+v", k.Sites)
 	}
 }

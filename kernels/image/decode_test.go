@@ -30,8 +30,8 @@ func bitsOf(v int64, from, n, to int) (w uint32) {
 	return w
 }
 
-// reaching is how each instruction that is looked for says how far it reaches, as the manuals have it (Intel SDM, volume 2;
-// Arm ARM, C6.2; RISC-V, volume 1, 2.5 and 16.8), with the least and the greatest distance, and its multiples.
+// reaching is how each instruction that is looked for says how far it reaches, as the manuals have it (Intel SDM,
+// volume 2; Arm ARM, C6.2; RISC-V, volume 1, 2.5 and 16.8), with the least and the greatest distance, and its multiples.
 var reaching = []struct {
 	name, arch string
 	low, high  int64
@@ -67,8 +67,8 @@ var reaching = []struct {
 	}},
 }
 
-// TestDistances: every instruction that is looked for leads as far as it says, from wherever it stands; what is cut short by
-// a byte leads nowhere.
+// TestDistances: every instruction that is looked for leads as far as it says, from wherever it stands; what is cut
+// short by a byte leads nowhere.
 func TestDistances(t *testing.T) {
 	for _, r := range reaching {
 		rapid.Check(t, func(t *rapid.T) {
@@ -112,7 +112,8 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestPairsOfInstructions: only an instruction about the same register completes an address, and only its own kind of word.
+// TestPairsOfInstructions: only an instruction about the same register completes an address, and only its own kind of
+// word.
 func TestPairsOfInstructions(t *testing.T) {
 	for name, c := range map[string]struct {
 		arch string
@@ -135,8 +136,9 @@ func TestPairsOfInstructions(t *testing.T) {
 	}
 }
 
-// TestCodeOfFunctions: a function's code reaches to the next symbol, or 4096 bytes where none follows; what leads inside of it
-// is no call, what a compiler split off belongs to it, and calls are counted by the functions that begin where they lead.
+// TestCodeOfFunctions: a function's code reaches to the next symbol, or 4096 bytes where none follows; what leads
+// inside of it is no call, what a compiler split off belongs to it, and calls are counted by the functions that begin
+// where they lead.
 func TestCodeOfFunctions(t *testing.T) {
 	m := newMade()
 	m.name(0x100, 't', "f")
@@ -162,7 +164,8 @@ func TestCodeOfFunctions(t *testing.T) {
 		from, to string
 		depth    int
 		want     string
-	}{{"f", "g", 1, "f g"}, {"f", "h", 1, "f h"}, {"g", "h", 1, "g h"}, {"g", "f", 3, ""}, {"f", "nobody", 4, ""}, {"f", "g", 0, ""}} {
+	}{{"f", "g", 1, "f g"}, {"f", "h", 1, "f h"}, {"g", "h", 1, "g h"}, {"g", "f", 3, ""}, {"f", "nobody", 4, ""}, {"f",
+		"g", 0, ""}} {
 		if got := strings.Join(k.Path(c.from, c.to, c.depth), " "); got != c.want {
 			t.Errorf("from %s to %s: %q, want %q", c.from, c.to, got, c.want)
 		}
@@ -185,7 +188,8 @@ func TestCodeOfFunctions(t *testing.T) {
 			t.Errorf("a word at %d of 16 bytes: %v", at, got)
 		}
 	}
-	for end, want := range map[int]bool{0: true, 1: true, 4: true, 2: false, 3: false, 5: false} { // bytes behind the distance
+	for end, want := range map[int]bool{0: true, 1: true, 4: true, 2: false, 3: false,
+		5: false} { // bytes behind the distance
 		clear(last.data)
 		last.put(8, near(12+end, 0x2000))
 		if got := last.kernel().Touches("last", madeBase+0x2000); got != want {
@@ -232,7 +236,8 @@ func TestConfigurationInside(t *testing.T) {
 
 // TestPreemptWords: as a banner says it, a whole word, the strongest first.
 func TestPreemptWords(t *testing.T) {
-	for banner, want := range map[string]string{"SMP PREEMPT_RT x": "rt", "SMP PREEMPT_DYNAMIC": "dynamic", "SMP PREEMPT_LAZY": "lazy",
+	for banner, want := range map[string]string{"SMP PREEMPT_RT x": "rt", "SMP PREEMPT_DYNAMIC": "dynamic",
+		"SMP PREEMPT_LAZY":   "lazy",
 		"SMP PREEMPT Debian": "", "SMP": "", "NOPREEMPT_RT": "", "PREEMPT_RT PREEMPT_DYNAMIC": "rt"} {
 		k := newMade().kernel()
 		k.Banner = banner
@@ -254,13 +259,14 @@ func TestProtocolsOfValues(t *testing.T) {
 	if got := k.Protocol(); got != "" {
 		t.Errorf("of a kernel without functions: %q", got)
 	}
-	if _, unknown := k.Mechanisms(); !slices.Contains(unknown, UpdateRounds+": no rule holds: ftrace_make_call is not there") {
+	if _, unknown := k.Mechanisms(); !slices.Contains(unknown,
+		UpdateRounds+": no rule holds: ftrace_make_call is not there") {
 		t.Errorf("%q", unknown)
 	}
 }
 
-// TestPlacesInFiles: an address lies in the segment of an ELF file that holds it, and in a raw image as far from its start; what
-// stands there is changed if it is what was there.
+// TestPlacesInFiles: an address lies in the segment of an ELF file that holds it, and in a raw image as far from its
+// start; what stands there is changed if it is what was there.
 func TestPlacesInFiles(t *testing.T) {
 	const off, from, size = 0x200, 0x1000, 16
 	file := make([]byte, off+size)
@@ -281,7 +287,8 @@ func TestPlacesInFiles(t *testing.T) {
 			t.Errorf("%#x: %#x, %v", addr, at, err)
 		}
 	}
-	for addr, want := range map[uint64]string{from - 1: "made: no segment holds 0xfff", from + size: "made: no segment holds 0x1010"} {
+	for addr, want := range map[uint64]string{from - 1: "made: no segment holds 0xfff",
+		from + size: "made: no segment holds 0x1010"} {
 		if _, err := k.offset(file, addr); err == nil || err.Error() != want {
 			t.Errorf("%#x: %v, want %s", addr, err, want)
 		}
@@ -316,7 +323,8 @@ func TestCallsThatGo(t *testing.T) {
 	m.put(0x103, call(0x103, 0x140), call(0x108, 0x140))
 	k := m.kernel()
 	c, err := k.WithoutCall("f", "g")
-	if err != nil || c.At != madeBase+0x103 || !bytes.Equal(c.Old, call(0x103, 0x140)) || string(c.New) != "\x0f\x1f\x44\x00\x00" ||
+	if err != nil || c.At != madeBase+0x103 || !bytes.Equal(c.Old, call(0x103, 0x140)) ||
+		string(c.New) != "\x0f\x1f\x44\x00\x00" ||
 		c.What != "f+0x3: no call of g" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -327,7 +335,8 @@ func TestCallsThatGo(t *testing.T) {
 		t.Error(err)
 	}
 	k.Arch = vmlinux.OfMachine(elf.EM_RISCV)
-	if _, err := k.WithoutCall("f", "g"); err == nil || err.Error() != "made: calls are dropped from kernels of x86_64 alone" {
+	if _, err := k.WithoutCall("f", "g"); err == nil ||
+		err.Error() != "made: calls are dropped from kernels of x86_64 alone" {
 		t.Error(err)
 	}
 	if _, err := k.RunBatch(); err != ErrNoBatch {

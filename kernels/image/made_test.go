@@ -90,8 +90,8 @@ func (m *made) jumps(at int, named bool, branches ...[2]int) {
 	}
 }
 
-// TestTracepointsOfTables: the key, what is called before the first user, over the layouts of the releases, and the keys that
-// this switches.
+// TestTracepointsOfTables: the key, what is called before the first user, over the layouts of the releases, and the
+// keys that this switches.
 func TestTracepointsOfTables(t *testing.T) {
 	const reg, helper, other = 0x100, 0x200, 0x300
 	const tp, names, key = 0x3000, 0x4000, 0x5000
@@ -133,7 +133,8 @@ func TestTracepointsOfTables(t *testing.T) {
 		if d := cmp.Diff([]Tracepoint{want}, k.Tracepoints()); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if k.Keys.Entries != 4 || k.Keys.Init != 1 || !slices.Equal(k.Keys.Branches[madeBase+key], []uint64{madeBase + 0x10, madeBase + 0x20}) {
+		if k.Keys.Entries != 4 || k.Keys.Init != 1 || !slices.Equal(k.Keys.Branches[madeBase+key], []uint64{madeBase + 0x10,
+			madeBase + 0x20}) {
 			t.Errorf("%s: %+v", name, k.Keys)
 		}
 	}
@@ -154,7 +155,8 @@ func TestSwitchesNothing(t *testing.T) {
 	}
 }
 
-// TestNamesOfPlaces: a symbol, one and a distance, or the address where none is near; tracepoints that code names, each once.
+// TestNamesOfPlaces: a symbol, one and a distance, or the address where none is near; tracepoints that code names, each
+// once.
 func TestNamesOfPlaces(t *testing.T) {
 	m := newMade()
 	m.name(0x100, 't', "f")
@@ -165,7 +167,8 @@ func TestNamesOfPlaces(t *testing.T) {
 	m.put(0x100, lea(0x100, 0x3000), lea(0x107, 0x3000), lea(0x10e, 0x3008))
 	m.names = append(m.names, vmlinux.Symbol{Addr: madeBase + madeSize, Type: 'D', Name: "_end"})
 	k := m.kernel()
-	for at, want := range map[uint64]string{madeBase + 0x100: "f", madeBase + 0x108: "f+0x8", madeBase + madeSize + 1<<16: "_end+0x10000",
+	for at, want := range map[uint64]string{madeBase + 0x100: "f", madeBase + 0x108: "f+0x8",
+		madeBase + madeSize + 1<<16:     "_end+0x10000",
 		madeBase + madeSize + 1<<16 + 1: fmt.Sprintf("%#x", uint64(madeBase+madeSize+1<<16+1)), 5: "0x5"} {
 		if got := k.Name(at); got != want {
 			t.Errorf("%#x: %s, want %s", at, got, want)
@@ -176,8 +179,9 @@ func TestNamesOfPlaces(t *testing.T) {
 	}
 }
 
-// TestUnnamedTables: without names of data the table of branches is the longest run of at least a hundred entries, tracepoints
-// are keys with a name before and a function behind them, events point to one, and system calls go by their functions.
+// TestUnnamedTables: without names of data the table of branches is the longest run of at least a hundred entries,
+// tracepoints are keys with a name before and a function behind them, events point to one, and system calls go by their
+// functions.
 func TestUnnamedTables(t *testing.T) {
 	const tp, key, names, event, class = 0x3000, 0x3008, 0x4000, 0x4800, 0x5000
 	build := func(n int, change func(m *made)) *Kernel {
@@ -202,7 +206,8 @@ func TestUnnamedTables(t *testing.T) {
 	if k.Keys.Entries != 100 || !k.Unnamed() || len(k.Keys.Branches[madeBase+key]) != 100 {
 		t.Errorf("%d entries, unnamed %v: %q", k.Keys.Entries, k.Unnamed(), k.Notes)
 	}
-	want := []Event{{"syscalls", "sys_enter_read", ""}, {"syscalls", "sys_exit_read", ""}, {"syscalls", "sys_enter_write", ""},
+	want := []Event{{"syscalls", "sys_enter_read", ""}, {"syscalls", "sys_exit_read", ""}, {"syscalls", "sys_enter_write",
+		""},
 		{"syscalls", "sys_exit_write", ""}, {"a_group", "a_point", "a_point"}}
 	if d := cmp.Diff(want, k.Events); d != "" {
 		t.Error(d)
@@ -244,7 +249,8 @@ func TestUnnamedTables(t *testing.T) {
 	}
 }
 
-// TestIsJump: code and target lie in text, less than 2^18 bytes apart, and the key at a multiple of eight in the kernel's data.
+// TestIsJump: code and target lie in text, less than 2^18 bytes apart, and the key at a multiple of eight in the
+// kernel's data.
 func TestIsJump(t *testing.T) {
 	m := newMade()
 	k := m.kernel()
@@ -254,10 +260,13 @@ func TestIsJump(t *testing.T) {
 		key          int64
 		want         bool
 	}{
-		"as it is": {0x100, 0x180, 0x3000, true}, "backwards": {0x180, 0x100, 0x3000, true}, "thrown away": {madeInit, madeInit + 16, 0x3000, true},
-		"code in data": {0x4000, 0x180, 0x3000, false}, "target in data": {0x100, 0x4000, 0x3000, false}, "a key in text": {0x100, 0x180, 0x200, false},
-		"a key out of line": {0x100, 0x180, 0x3004, false}, "below the kernel": {0x100, 0x180, -8, false}, "the last data": {0x100, 0x180, farData - 8, true},
-		"beyond": {0x100, 0x180, farData, false},
+		"as it is": {0x100, 0x180, 0x3000, true}, "backwards": {0x180, 0x100, 0x3000, true}, "thrown away": {madeInit,
+			madeInit + 16, 0x3000, true},
+		"code in data": {0x4000, 0x180, 0x3000, false}, "target in data": {0x100, 0x4000, 0x3000, false},
+		"a key in text":     {0x100, 0x180, 0x200, false},
+		"a key out of line": {0x100, 0x180, 0x3004, false}, "below the kernel": {0x100, 0x180, -8, false},
+		"the last data": {0x100, 0x180, farData - 8, true},
+		"beyond":        {0x100, 0x180, farData, false},
 	} {
 		m.put(at, near(at, c.code), near(at+4, c.target), uint64(c.key-at-8))
 		if got := k.isJump(madeBase+at, m.data[at:]); got != c.want {
@@ -277,8 +286,8 @@ func TestIsJump(t *testing.T) {
 	}
 }
 
-// TestEventsOfTable: an event goes by the name of its symbol where it hooks a tracepoint, by that of the tracepoint without
-// one, and by its own name where it hooks none; one without a group or a name is none.
+// TestEventsOfTable: an event goes by the name of its symbol where it hooks a tracepoint, by that of the tracepoint
+// without one, and by its own name where it hooks none; one without a group or a name is none.
 func TestEventsOfTable(t *testing.T) {
 	m := newMade()
 	m.name(0x3000, 'D', "__tracepoint_a")
@@ -307,29 +316,8 @@ func TestEventsOfTable(t *testing.T) {
 	}
 }
 
-// TestStaticCallsOfSymbols: each call once, with its sites, whether it has a key, a trampoline or both.
-func TestStaticCallsOfSymbols(t *testing.T) {
-	m := newMade()
-	m.name(0x3000, 'D', "__SCK__b")
-	m.name(0x3010, 'D', "__SCK__a")
-	m.name(0x100, 'T', "__SCT__b")
-	m.name(0x110, 'T', "__SCT__c")
-	m.name(0x4000, 'D', "__start_static_call_sites")
-	for i, s := range [][2]int{{0x200, 0x3000}, {0x180, 0x3001}, {madeInit, 0x3000}, {0x240, 0x3012}} {
-		m.put(0x4000+8*i, near(0x4000+8*i, s[0]), near(0x4004+8*i, s[1]))
-	}
-	m.name(0x4000+4*8, 'D', "__stop_static_call_sites")
-	k := m.kernel()
-	if d := cmp.Diff([]Call{{"a", false, 1}, {"b", true, 2}, {"c", true, 0}}, k.StaticCalls()); d != "" {
-		t.Error(d)
-	}
-	if k.Sites.Entries != 4 || k.Sites.Init != 1 || !slices.Equal(k.Sites.Of[madeBase+0x3000], []uint64{madeBase + 0x200, madeBase + 0x180}) {
-		t.Errorf("%+v", k.Sites)
-	}
-}
-
-// TestTypesAreRead: where members lie, also inside of a union without a name, and how large the vector is; without what is
-// looked for structures stay as they were.
+// TestTypesAreRead: where members lie, also inside of a union without a name, and how large the vector is; without what
+// is looked for structures stay as they were.
 func TestTypesAreRead(t *testing.T) {
 	word := &btf.Int{Name: "u64", Size: 8}
 	structure := func(name string, size uint32, members ...btf.Member) *btf.Struct {
@@ -343,7 +331,8 @@ func TestTypesAreRead(t *testing.T) {
 	types := []btf.Type{
 		structure("trace_event_call", 64, member("list", 0, word), member("class", 8, word), member("", 24, union)),
 		structure("trace_event_class", 64, member("system", 16, word)), structure("tracepoint", 64, member("key", 40, word)),
-		structure("smp_text_poke_array", 2048, member("vec", 0, array), member("nr", 1360, word)), structure("text_poke_loc", 16),
+		structure("smp_text_poke_array", 2048, member("vec", 0, array), member("nr", 1360, word)), structure("text_poke_loc",
+			16),
 	}
 	build := func(types ...btf.Type) *Kernel {
 		b, err := btf.NewBuilder(types, nil)
@@ -361,7 +350,8 @@ func TestTypesAreRead(t *testing.T) {
 		return m.kernel()
 	}
 	k := build(types...)
-	if want := (layouts{class: 8, event: 32, system: 16, key: 40, poke: 16, vector: 170, fromTypes: true}); k.layouts != want {
+	if want := (layouts{class: 8, event: 32, system: 16, key: 40, poke: 16, vector: 170,
+		fromTypes: true}); k.layouts != want {
 		t.Errorf("%+v, want %+v: %q", k.layouts, want, k.Notes)
 	}
 	if d := cmp.Diff(map[string]bool{"vec": true, "nr": true}, k.Members("smp_text_poke_array")); d != "" {
@@ -380,7 +370,8 @@ func TestTypesAreRead(t *testing.T) {
 		note   string
 	}{
 		{func(*made) {}, "no type information (BTF): structures are read as Linux has had them since 5.0"},
-		{func(m *made) { m.name(0x3000, 'D', "__start_BTF"); m.name(madeSize+8, 'D', "__stop_BTF") }, "type information lies outside of the image"},
+		{func(m *made) { m.name(0x3000, 'D', "__start_BTF"); m.name(madeSize+8, 'D', "__stop_BTF") },
+			"type information lies outside of the image"},
 	} {
 		plain = newMade()
 		c.change(plain)
@@ -391,7 +382,8 @@ func TestTypesAreRead(t *testing.T) {
 	}
 	plain.name(0x3010, 'D', "__stop_BTF")
 	plain.names = slices.DeleteFunc(plain.names, func(s vmlinux.Symbol) bool { return s.Addr == madeBase+madeSize+8 })
-	if k := plain.kernel(); k.layouts.fromTypes || !slices.ContainsFunc(k.Notes, func(n string) bool { return strings.HasPrefix(n, "type information: ") }) {
+	if k := plain.kernel(); k.layouts.fromTypes || !slices.ContainsFunc(k.Notes,
+		func(n string) bool { return strings.HasPrefix(n, "type information: ") }) {
 		t.Errorf("no types: %q", k.Notes)
 	}
 }

@@ -81,7 +81,8 @@ func TestModule(t *testing.T) {
 // TestPlaces: of two relocations at one place, such as riscv64's R_RISCV_ADD32 and R_RISCV_SUB32, the first counts.
 func TestPlaces(t *testing.T) {
 	var rela []byte
-	for _, r := range [][3]uint64{{8, 1<<32 | 35, 0}, {8, 2<<32 | 39, 0}, {16, 2<<32 | 35, 0}, {24, 0, 0}, {32, 3<<32 | 35, 0}} {
+	for _, r := range [][3]uint64{{8, 1<<32 | 35, 0}, {8, 2<<32 | 39, 0}, {16, 2<<32 | 35, 0}, {24, 0, 0}, {32, 3<<32 | 35,
+		0}} {
 		for _, word := range r {
 			rela = le.AppendUint64(rela, word)
 		}

@@ -32,8 +32,8 @@ const (
 	back     = 0xffffffff80008000 // in another function: where all return to
 )
 
-// machine is a gdb server of a machine that runs as it is told: CPU 0's and 1's registers, and memory. Whenever it is let go,
-// the next of its stops comes; behind the last one it ends.
+// machine is a gdb server of a machine that runs as it is told: CPU 0's and 1's registers, and memory. Whenever it is
+// let go, the next of its stops comes; behind the last one it ends.
 type machine struct {
 	regs    [2][33]uint64 // x0 to x31, and pc
 	memory  map[uint64]byte

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/internal/readtrace"
+	"github.com/textpoke/textpoke/records/fakekernel"
 )
 
 // unpacked is a recording of the testdata as text.
@@ -70,7 +71,8 @@ func TestReadRefuses(t *testing.T) {
 	if r, err := Read("x", strings.NewReader(small)); err != nil || len(r.Steps) != 2 {
 		t.Fatalf("%v, %v", r, err)
 	}
-	if r, err := Read("x", strings.NewReader(strings.Replace(small, "# cpus: 2", "# cpus: 64", 1))); err != nil || r.CPUs != 64 {
+	if r, err := Read("x", strings.NewReader(strings.Replace(small, "# cpus: 2", "# cpus: 64", 1))); err != nil ||
+		r.CPUs != 64 {
 		t.Errorf("as many CPUs as there may be: %v", err)
 	}
 	for _, c := range []struct{ old, new, want string }{
@@ -170,14 +172,17 @@ func TestBatches(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct{ steps, want []string }{
-		"phases": {[]string{"0,begin,,,,f", "0,store,10,00,cc,f", "0,store,20,00,cc,f", "0,round,,,,g", "0,store,11,00000000,01020304,f",
+		"phases": {[]string{"0,begin,,,,f", "0,store,10,00,cc,f", "0,store,20,00,cc,f", "0,round,,,,g",
+			"0,store,11,00000000,01020304,f",
 			"0,store,21,00,05,f", "0,round,,,,g", "0,store,10,cc,e8,f", "0,store,20,cc,eb,f", "0,end,,,,f"},
 			[]string{"f: 10=e801020304 20=eb05"}},
-		"loose":   {[]string{"0,store,10,e8,cc,f", "0,round,,,,g", "0,store,50,90,cc,f", "0,round,,,,g"}, []string{": 10=cc", ": 50=cc"}},
-		"beside":  {[]string{"0,store,10,50,cc,f", "0,store,11,51,cc,f", "0,round,,,,g"}, []string{": 10=cc 11=cc"}},
-		"stopped": {[]string{"0,stop,,,,cb", "1,store,10,00,01,f", "0,resume,,,,cb", "1,store,10,01,02,f"}, []string{"cb: 10=01", ": 10=02"}},
-		"fresh":   {[]string{"0,store,10," + strings.Repeat("00", 17) + "," + strings.Repeat("01", 17) + ",f"}, nil},
-		"empty":   {[]string{"0,begin,,,,f", "0,end,,,,f"}, nil},
+		"loose": {[]string{"0,store,10,e8,cc,f", "0,round,,,,g", "0,store,50,90,cc,f", "0,round,,,,g"}, []string{": 10=cc",
+			": 50=cc"}},
+		"beside": {[]string{"0,store,10,50,cc,f", "0,store,11,51,cc,f", "0,round,,,,g"}, []string{": 10=cc 11=cc"}},
+		"stopped": {[]string{"0,stop,,,,cb", "1,store,10,00,01,f", "0,resume,,,,cb", "1,store,10,01,02,f"},
+			[]string{"cb: 10=01", ": 10=02"}},
+		"fresh": {[]string{"0,store,10," + strings.Repeat("00", 17) + "," + strings.Repeat("01", 17) + ",f"}, nil},
+		"empty": {[]string{"0,begin,,,,f", "0,end,,,,f"}, nil},
 	} {
 		if d := cmp.Diff(c.want, read(c.steps...)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -212,5 +217,23 @@ func TestTimeline(t *testing.T) {
 	}
 	if len(trace.Tracks) != 1+r.CPUs { // the first one says what was left out
 		t.Errorf("%d tracks", len(trace.Tracks))
+	}
+}
+
+// TestRecordRefuses: what is no kernel, or one in which no function is found that stores to text, is refused before it
+// is booted.
+func TestRecordRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "Image")
+	var c Config
+	c.Image = file
+	if r, err := Record(t.Context(), c); r != nil || !os.IsNotExist(err) {
+		t.Errorf("%v, %v", r, err)
+	}
+	if err := os.WriteFile(file, fakekernel.Make("offsets-last").Data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Record(t.Context(), c); r != nil || !errors.Is(err, ErrNoRule) || !strings.HasPrefix(err.Error(),
+		file+": ") {
+		t.Errorf("%v, %v", r, err)
 	}
 }

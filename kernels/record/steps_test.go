@@ -4,7 +4,6 @@ package record
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/textpoke/textpoke/kernels/gdb"
-	"github.com/textpoke/textpoke/records/fakekernel"
 )
 
 // tasks are stacks of two tasks.
@@ -24,7 +22,8 @@ const (
 	anotherTask = 0xff20000000008000
 )
 
-// TestStores: what a function that stores is about to store, by the meanings of its arguments; the text so far takes it over.
+// TestStores: what a function that stores is about to store, by the meanings of its arguments; the text so far takes it
+// over.
 func TestStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		means []string
@@ -67,7 +66,8 @@ func TestStores(t *testing.T) {
 		if got := fmt.Sprintf("% x <- % x", s.New, s.Old); got != c.want || s.CPU != 1 || s.Kind != Store || s.Name != "b" {
 			t.Errorf("%s: %s, %s, want %s", name, got, s, c.want)
 		}
-		if i, ok := x.offset(s.At, len(s.New)); ok != (s.At != anotherTask) || ok && !bytes.Equal(x.text[i:][:len(s.New)], s.New) {
+		if i, ok := x.offset(s.At, len(s.New)); ok != (s.At != anotherTask) || ok && !bytes.Equal(x.text[i:][:len(s.New)],
+			s.New) {
 			t.Errorf("%s: the text so far", name)
 		}
 	}
@@ -83,8 +83,8 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// TestReturns: a function ends when its CPU comes to where it returns, on the stack that it had; others that are to return there
-// have not; and nothing is waited for there when all have.
+// TestReturns: a function ends when its CPU comes to where it returns, on the stack that it had; others that are to
+// return there have not; and nothing is waited for there when all have.
 func TestReturns(t *testing.T) {
 	x, m := recorderOf(t)
 	x.stop(t, m, 0, begins, oneTask+0x800)
@@ -113,7 +113,8 @@ func TestReturns(t *testing.T) {
 // TestKindsOfEntries: what a CPU does that enters a watched function, and what it does when that returns.
 func TestKindsOfEntries(t *testing.T) {
 	for kind, want := range map[Kind][]string{
-		Begin: {"CPU 0: begin f", "CPU 0: end f"}, Grace: {"CPU 0: grace f", "CPU 0: elapsed f"}, Stand: {"CPU 0: stand", "CPU 0: go"},
+		Begin: {"CPU 0: begin f", "CPU 0: end f"}, Grace: {"CPU 0: grace f", "CPU 0: elapsed f"}, Stand: {"CPU 0: stand",
+			"CPU 0: go"},
 		Stop: {"CPU 0: stop a", "CPU 0: resume a"}, Answer: {"CPU 0: answer f"},
 		Round: {"CPU 0: round ipi_remote_fence_i", "CPU 0: done"},
 	} {
@@ -130,7 +131,8 @@ func TestKindsOfEntries(t *testing.T) {
 	}
 }
 
-// TestRoundsOfCallbacks: a round that calls a function which is watched is answered by it; one that calls another is none.
+// TestRoundsOfCallbacks: a round that calls a function which is watched is answered by it; one that calls another is
+// none.
 func TestRoundsOfCallbacks(t *testing.T) {
 	for callback, want := range map[uint64][]string{answers: {"CPU 0: round ipi_remote_fence_i"}, site: nil} {
 		x, m := recorderOf(t)
@@ -149,8 +151,8 @@ func TestRoundsOfCallbacks(t *testing.T) {
 	}
 }
 
-// TestReferencesAreCounted: a word that grows is a batch that is published, or a handler that takes it, and one that shrinks the
-// opposite; one that stays is nothing; a word that nobody watches is an error.
+// TestReferencesAreCounted: a word that grows is a batch that is published, or a handler that takes it, and one that
+// shrinks the opposite; one that stays is nothing; a word that nobody watches is an error.
 func TestReferencesAreCounted(t *testing.T) {
 	x, m := recorderOf(t)
 	const word = key
@@ -210,7 +212,8 @@ func TestEndsWithWhatDiffers(t *testing.T) {
 
 // TestWritten: a recording as text, line by line; what is not known is left out.
 func TestWritten(t *testing.T) {
-	r := &Recording{Image: "hash", Release: "7.2", Arch: "x86_64", CPUs: 2, Protocol: "breakpoint", Actions: []string{"a", "b"},
+	r := &Recording{Image: "hash", Release: "7.2", Arch: "x86_64", CPUs: 2, Protocol: "breakpoint", Actions: []string{"a",
+		"b"},
 		Watched: []string{"store f (f is there)"}, Fences: []string{"f calls g"}, Text: Text{0x1000, 0x2000}, Steps: []Step{
 			{CPU: 0, Kind: Begin, Name: "f"}, {CPU: 0, Kind: Store, At: 0x10, Old: []byte{0x90, 0x91},
 				New: []byte{0xcc, 0xcd}, Name: "f"},
@@ -259,22 +262,24 @@ func TestWritten(t *testing.T) {
 			t.Errorf("%s is watched: %v", kind, got)
 		}
 	}
-	if (&Recording{Watched: []string{"stopping x"}}).Watches(Stop) || !(&Recording{Watched: []string{"stop x"}}).Watches(Stop) {
+	if (&Recording{Watched: []string{"stopping x"}}).Watches(Stop) ||
+		!(&Recording{Watched: []string{"stop x"}}).Watches(Stop) {
 		t.Error("a kind is a word")
 	}
 }
 
 // TestTextHas: bytes of which one lies in the text, from its first to before its end.
 func TestTextHas(t *testing.T) {
-	for at, want := range map[uint64]bool{0xffb: false, 0xffc: false, 0xffd: true, 0x1000: true, 0x1fff: true, 0x2000: false} {
+	for at, want := range map[uint64]bool{0xffb: false, 0xffc: false, 0xffd: true, 0x1000: true, 0x1fff: true,
+		0x2000: false} {
 		if got := (Text{0x1000, 0x2000}).Has(at, 4); got != want {
 			t.Errorf("%#x: %v", at, got)
 		}
 	}
 }
 
-// TestBatchesOfWords: of instruction sets whose sites are words, a literal belongs to the word behind it, whichever was stored
-// first; one whose word stays is a site of its own; a stopped machine stores eight bytes of code.
+// TestBatchesOfWords: of instruction sets whose sites are words, a literal belongs to the word behind it, whichever was
+// stored first; one whose word stays is a site of its own; a stopped machine stores eight bytes of code.
 func TestBatchesOfWords(t *testing.T) {
 	lit, other := strings.Repeat("01", 8), strings.Repeat("02", 8)
 	store := func(cpu int, at string, now string) string {
@@ -299,20 +304,24 @@ func TestBatchesOfWords(t *testing.T) {
 			[]string{": 10c=aaaaaaaa literal 100=" + lit}},
 		"a round behind": {"arm64", []string{store(0, "10c", "aaaaaaaa"), "0,round,,,,g", store(0, "20c",
 			"bbbbbbbb")}, []string{": 10c=aaaaaaaa", ": 20c=bbbbbbbb"}},
-		"eight bytes stopped": {"riscv64", []string{"0,stop,,,,s", store(0, "100", lit), "0,resume,,,,s"}, []string{"s: 100=" + lit}},
+		"eight bytes stopped": {"riscv64", []string{"0,stop,,,,s", store(0, "100", lit), "0,resume,,,,s"},
+			[]string{"s: 100=" + lit}},
 		"by another CPU": {"riscv64", []string{"0,stop,,,,s", "1,stand,,,,", store(1, "100", "aaaaaaaa"),
 			"1,go,,,,", store(1, "200", "bbbbbbbb"), "0,resume,,,,s"}, []string{"s: 100=aaaaaaaa", ": 200=bbbbbbbb"}},
 		"it moves": {"arm64", []string{"0,begin,,,,f", store(0, "10c", "aaaaaaaa"), "1,move,,,,0",
 			store(1, "20c", "bbbbbbbb"), "1,end,,,,f"}, []string{"f: 10c=aaaaaaaa 20c=bbbbbbbb"}},
-		"onto a busy CPU": {"x86_64", []string{"1,begin,,,,g", "0,begin,,,,f", store(0, "10", "cc"), "1,move,,,,0", "1,end,,,,f",
+		"onto a busy CPU": {"x86_64", []string{"1,begin,,,,g", "0,begin,,,,f", store(0, "10", "cc"), "1,move,,,,0",
+			"1,end,,,,f",
 			store(1, "20", "cc"), "1,end,,,,g"}, []string{"f: 10=cc", "g: 20=cc"}},
 		"no longer a site": {"x86_64", []string{store(0, "100", strings.Repeat("aa", 16)), store(0, "110", "bbbb")},
 			[]string{": 100=" + strings.Repeat("aa", 16) + " 110=bbbb"}},
 		"in place of a literal": {"arm64", []string{store(0, "10c", "aaaaaaaa"), store(0, "10c", lit)},
 			[]string{": 10c=aaaaaaaa 10c= literal 10c=" + lit}},
-		"stopped, then a literal": {"arm64", []string{"0,stop,,,,s", store(0, "100", lit), store(0, "10c", "aaaaaaaa"), "0,resume,,,,s"},
+		"stopped, then a literal": {"arm64", []string{"0,stop,,,,s", store(0, "100", lit), store(0, "10c", "aaaaaaaa"),
+			"0,resume,,,,s"},
 			[]string{"s: 100=" + lit + " 10c=aaaaaaaa"}},
-		"nothing is open": {"x86_64", []string{"0,round,,,,g", "1,end,,,,f", "0,resume,,,,s", "1,move,,,,0", "0,publish,,,,", store(0, "10", "cc")},
+		"nothing is open": {"x86_64", []string{"0,round,,,,g", "1,end,,,,f", "0,resume,,,,s", "1,move,,,,0", "0,publish,,,,",
+			store(0, "10", "cc")},
 			[]string{": 10=cc"}},
 		"behind a site": {"x86_64", []string{store(0, "100", "aaaa"), store(0, "102", "bbbb")}, []string{": 100=aaaabbbb"}},
 		"one in another": {"x86_64", []string{"0,begin,,,,f", "0,begin,,,,g", store(0, "10", "cc"), "0,end,,,,g",
@@ -321,11 +330,13 @@ func TestBatchesOfWords(t *testing.T) {
 			"0,end,,,,g"}, []string{": 10=cc", "g: 20=cc"}},
 		"near after a round": {"x86_64", []string{store(0, "10", "cc"), "0,round,,,,g", store(0, "1f", "90"),
 			"0,round,,,,g", store(0, "30", "90")}, []string{": 10=cc 1f=90", ": 30=90"}},
-		"around another": {"x86_64", []string{"0,begin,,,,f", store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"), "0,end,,,,g",
+		"around another": {"x86_64", []string{"0,begin,,,,f", store(0, "10", "cc"), "0,begin,,,,g", store(0, "20", "cc"),
+			"0,end,,,,g",
 			store(0, "30", "cc"), "0,end,,,,f"}, []string{"f: 10=cc 30=cc", "g: 20=cc"}},
 		"a word over a literal": {"arm64", []string{store(0, "100", lit), store(0, "100", "aaaaaaaa")},
 			[]string{": 100= literal 100=" + lit + " 100=aaaaaaaa"}},
-		"parts of a site": {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")}, []string{": 10=01020a0b0c"}},
+		"parts of a site": {"x86_64", []string{store(0, "10", "01020304"), store(0, "12", "0a0b0c")},
+			[]string{": 10=01020a0b0c"}},
 	} {
 		text := firstLine + "\n# arch: " + c.arch + "\n# cpus: 2\n" + strings.Join(columns, ",") + "\n"
 		for i, s := range c.steps {
@@ -368,21 +379,5 @@ func TestFresh(t *testing.T) {
 				t.Errorf("%+v: %v", s, s.Fresh())
 			}
 		}
-	}
-}
-
-// TestRecordRefuses: what is no kernel, or one in which no function is found that stores to text, is refused before it is booted.
-func TestRecordRefuses(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "Image")
-	var c Config
-	c.Image = file
-	if r, err := Record(t.Context(), c); r != nil || !os.IsNotExist(err) {
-		t.Errorf("%v, %v", r, err)
-	}
-	if err := os.WriteFile(file, fakekernel.Make("offsets-last").Data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := Record(t.Context(), c); r != nil || !errors.Is(err, ErrNoRule) || !strings.HasPrefix(err.Error(), file+": ") {
-		t.Errorf("%v, %v", r, err)
 	}
 }

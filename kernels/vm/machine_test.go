@@ -29,10 +29,11 @@ import (
 func TestAsMeasured(t *testing.T) {
 	for action, want := range map[string]string{
 		"kprobe:vfs_read": "kprobe:vfs_read", "idle": "idle", "module-load:/lib/a.ko.xz": "module-load:a.ko",
-		"module-load:a.ko":       "module-load:a.ko",
-		"uprobe:/usr/bin/true@2": "uprobe:true@2", "together:5:idle&reload:/lib/a.ko.gz&&churn": "together:5:idle&reload:a.ko&&churn",
-		"together:5:idle&churn":                    "together:5:idle&churn",
-		"together:5:reload:/x/b.ko&reload:/y/c.ko": "together:5:reload:b.ko&reload:c.ko",
+		"module-load:a.ko":                           "module-load:a.ko",
+		"uprobe:/usr/bin/true@2":                     "uprobe:true@2",
+		"together:5:idle&reload:/lib/a.ko.gz&&churn": "together:5:idle&reload:a.ko&&churn",
+		"together:5:idle&churn":                      "together:5:idle&churn",
+		"together:5:reload:/x/b.ko&reload:/y/c.ko":   "together:5:reload:b.ko&reload:c.ko",
 	} {
 		if got := asMeasured(action); got != want {
 			t.Errorf("%s: %s, want %s", action, got, want)
@@ -40,7 +41,8 @@ func TestAsMeasured(t *testing.T) {
 	}
 }
 
-// TestModuleEntries: a module goes into the machine unpacked, under the name of its file; what is none is refused by its name.
+// TestModuleEntries: a module goes into the machine unpacked, under the name of its file; what is none is refused by
+// its name.
 func TestModuleEntries(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -73,7 +75,8 @@ func TestModuleEntries(t *testing.T) {
 		}
 		return names, err
 	}
-	for action, want := range map[string][]string{"idle": nil, "module-load:" + file("a.ko"): {"a.ko"}, "together:5:idle&churn": nil,
+	for action, want := range map[string][]string{"idle": nil, "module-load:" + file("a.ko"): {"a.ko"},
+		"together:5:idle&churn": nil,
 		"together:5:reload:" + file("a.ko") + "&idle&reload:" + file("b.ko.gz"): {"a.ko", "b.ko"}} {
 		if got, err := names(action); !slices.Equal(got, want) || err != nil {
 			t.Errorf("%s: %q, %v", action, got, err)
@@ -153,8 +156,8 @@ func nextFile(t *testing.T, name string) uintptr {
 	return f.Fd()
 }
 
-// TestWhyAMachineFailed: the first reason that counts: whoever asked for an end, the guest, the emulator's own words, its exit,
-// or a kernel that went off by itself, before the guest said anything or behind.
+// TestWhyAMachineFailed: the first reason that counts: whoever asked for an end, the guest, the emulator's own words,
+// its exit, or a kernel that went off by itself, before the guest said anything or behind.
 func TestWhyAMachineFailed(t *testing.T) {
 	guest, exit := errors.New("the guest: no"), errors.New("exit status 1")
 	over, stop := context.WithCancel(t.Context())
@@ -167,7 +170,8 @@ func TestWhyAMachineFailed(t *testing.T) {
 		complaint    string
 		want         string
 	}{
-		{t.Context(), &Told{Done: true}, nil, exit, "killed", ""}, {t.Context(), &Told{Done: true}, guest, nil, "", "the guest: no"},
+		{t.Context(), &Told{Done: true}, nil, exit, "killed", ""}, {t.Context(), &Told{Done: true}, guest, nil, "",
+			"the guest: no"},
 		{over, up, guest, exit, "said", "context canceled"}, {t.Context(), up, guest, exit, "said", "the guest: no"},
 		{t.Context(), up, nil, exit, "qemu: no such machine\nmore", "qemu: no such machine"}, {t.Context(), up, nil,
 			exit, "", "the emulator: exit status 1"},
@@ -226,8 +230,8 @@ func standIns(t *testing.T, scripts map[string]string) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }
 
-// TestDisk: the machine's disk has the guest, which is built once for its source, the job with actions as the guest calls them,
-// and all their files.
+// TestDisk: the machine's disk has the guest, which is built once for its source, the job with actions as the guest
+// calls them, and all their files.
 func TestDisk(t *testing.T) {
 	built := filepath.Join(t.TempDir(), "built")
 	t.Setenv("BUILT", built)
@@ -236,7 +240,8 @@ func TestDisk(t *testing.T) {
 	write(t, filepath.Join(dir, "a.ko"), "\x7fELF a")
 	write(t, filepath.Join(dir, "b.ko"), "\x7fELF b")
 	var told []string
-	c := &Config{CPUs: []cpus.Role{cpus.Busy, cpus.Idle, cpus.Busy}, Repetitions: 4, Modules: []string{filepath.Join(dir, "a.ko")},
+	c := &Config{CPUs: []cpus.Role{cpus.Busy, cpus.Idle, cpus.Busy}, Repetitions: 4, Modules: []string{filepath.Join(dir,
+		"a.ko")},
 		Actions:  []string{"idle", "module-load:" + filepath.Join(dir, "b.ko")},
 		Progress: func(line string) { told = append(told, line) }}
 	e := &emulator{Arch: "arm64", GOARCH: "arm64"}
@@ -318,7 +323,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestNothingIsPredicted: of what is no kernel, or of one that does not say how it patches, nothing is; the reason is told.
+// TestNothingIsPredicted: of what is no kernel, or of one that does not say how it patches, nothing is; the reason is
+// told.
 func TestNothingIsPredicted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Image")
 	for _, text := range []string{"", string(fakekernel.Make("offsets-last").Data)} {
@@ -326,14 +332,15 @@ func TestNothingIsPredicted(t *testing.T) {
 			write(t, file, text)
 		}
 		p, notes, err := Predict(Config{Image: file, Actions: []string{"idle"}})
-		if err == nil && len(notes) == 0 || err != nil && (p != nil || notes != nil || !strings.HasPrefix(err.Error(), "predict: ")) {
+		if err == nil && len(notes) == 0 || err != nil && (p != nil || notes != nil || !strings.HasPrefix(err.Error(),
+			"predict: ")) {
 			t.Errorf("%v, %q, %v", p, notes, err)
 		}
 	}
 }
 
-// TestBootsAgain: a machine that dies is booted three times, and one whose guest fails, or whose emulator does, once; an emulator
-// that is not there is told with its package, and the console of a machine that failed is kept.
+// TestBootsAgain: a machine that dies is booted three times, and one whose guest fails, or whose emulator does, once;
+// an emulator that is not there is told with its package, and the console of a machine that failed is kept.
 func TestBootsAgain(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "bzImage")
 	write(t, image, string(setup()))

@@ -35,8 +35,8 @@ const (
 	countsTable, isolatedTable, lostTable = 101, 102, 103
 )
 
-// processor executes programs as Documentation/bpf/standardization/instruction-set.rst has it: what programs of this package
-// use of that.
+// processor executes programs as Documentation/bpf/standardization/instruction-set.rst has it: what programs of this
+// package use of that.
 type processor struct {
 	t      *testing.T
 	memory map[uint64]byte
@@ -197,7 +197,8 @@ func (p *processor) counted() map[key]uint64 {
 
 // onProcessor is one with tables of three CPUs, of which the last is isolated, and so much room for causes.
 func onProcessor(t *testing.T, room int) (*processor, *programs) {
-	p := &processor{t: t, memory: map[uint64]byte{}, cpu: 2, task: "a task", pid: 12, room: room, values: map[string]uint64{}}
+	p := &processor{t: t, memory: map[uint64]byte{}, cpu: 2, task: "a task", pid: 12, room: room,
+		values: map[string]uint64{}}
 	for cpu, isolated := range []uint64{0, 0, 1} {
 		p.put(isolatedTable, string(binary.LittleEndian.AppendUint32(nil, uint32(cpu))), 4, isolated)
 	}
@@ -205,9 +206,9 @@ func onProcessor(t *testing.T, room int) (*processor, *programs) {
 	return p, &programs{counts: table(countsTable), isolated: table(isolatedTable), lost: table(lostTable)}
 }
 
-// TestProgramsCount: each event is counted by its key: the function that it names, who sends it, and whether the CPU that is
-// interrupted is isolated: the one that the event names, or the one that it happens on. Timers count on isolated CPUs alone,
-// and flushes of the kind that interrupts.
+// TestProgramsCount: each event is counted by its key: the function that it names, who sends it, and whether the CPU
+// that is interrupted is isolated: the one that the event names, or the one that it happens on. Timers count on
+// isolated CPUs alone, and flushes of the kind that interrupts.
 func TestProgramsCount(t *testing.T) {
 	of := formats(t)
 	task := [16]byte{'a', ' ', 't', 'a', 's', 'k'}
@@ -221,7 +222,8 @@ func TestProgramsCount(t *testing.T) {
 			PID: 12, Isolated: 1, Task: task}},
 			{cpu: 9, on: 0, want: key{Function: 0xf1, PID: 12, Task: task}}},
 		1: {{cpu: 2, on: 1, want: key{Function: 0xf1, PID: 12, Isolated: 1, Event: 1, Task: task}}},
-		2: {{on: 1, reason: remoteShootdown, want: key{Event: 2}}, {on: 2, reason: remoteShootdown, want: key{Event: 2, Isolated: 1}},
+		2: {{on: 1, reason: remoteShootdown, want: key{Event: 2}}, {on: 2, reason: remoteShootdown, want: key{Event: 2,
+			Isolated: 1}},
 			{on: 1, reason: 0, none: true}, {on: 1, reason: 2, none: true}},
 		3: {{on: 2, want: key{Function: 0xf1, Event: 3, Isolated: 1}}, {on: 1, none: true}},
 		4: {{on: 2, want: key{Function: 0xf1, Event: 4, Isolated: 1}}, {on: 0, none: true}},
@@ -259,8 +261,8 @@ func TestProgramsCount(t *testing.T) {
 	}
 }
 
-// TestProgramsWithoutRoom: a sender that there is no room for is counted with all of its name, and where there is none for
-// these, as lost; what has room goes on to be counted.
+// TestProgramsWithoutRoom: a sender that there is no room for is counted with all of its name, and where there is none
+// for these, as lost; what has room goes on to be counted.
 func TestProgramsWithoutRoom(t *testing.T) {
 	format := formats(t)["csd_queue_cpu"]
 	p, programs := onProcessor(t, 1)

@@ -71,8 +71,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 
 func (p *pipe) Close() error { p.closed++; return nil }
 
-// TestHears: both senders are switched on where they are there, flushes where neither is; timers on isolated CPUs alone, and
-// only behind their filters; the instance goes when it is over, and when nothing can be heard.
+// TestHears: both senders are switched on where they are there, flushes where neither is; timers on isolated CPUs
+// alone, and only behind their filters; the instance goes when it is over, and when nothing can be heard.
 func TestHears(t *testing.T) {
 	const dir = "instances/own"
 	enable := func(name string) string { return "write " + dir + "/events/" + name + "/enable 1" }
@@ -94,7 +94,8 @@ func TestHears(t *testing.T) {
 		{name: "flushes", has: []string{"tlb_flush/enable"}, want: []string{made, tlb, opened}},
 		{name: "none", want: []string{made, gone}, err: errNoEvents.Error()},
 		{name: "timers", has: []string{"csd_queue_cpu/enable", "filter", "expire_entry/enable"}, isolated: []int{2, 5},
-			want: []string{made, csd, opened, filter(timer, "CPU == 2 || CPU == 5"), enable(timer), filter(hr, "CPU == 2 || CPU == 5"),
+			want: []string{made, csd, opened, filter(timer, "CPU == 2 || CPU == 5"), enable(timer), filter(hr,
+				"CPU == 2 || CPU == 5"),
 				enable(hr)}},
 		{name: "timers without filters", has: []string{"enable"}, isolated: []int{2}, want: []string{made, csd, ipi, opened}},
 		{name: "nobody isolated", has: []string{"enable", "filter"}, want: []string{made, csd, ipi, opened}},
@@ -123,8 +124,8 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// TestListen: the first source that the kernel allows is used, or the one that was asked for; where none is, one line says of
-// each why.
+// TestListen: the first source that the kernel allows is used, or the one that was asked for; where none is, one line
+// says of each why.
 func TestListen(t *testing.T) {
 	symbolsAre(t, "0000000000000000 A fixed\n") // no programs
 	f := &traced{has: []string{"csd_queue_cpu/enable"}}
@@ -139,7 +140,8 @@ func TestListen(t *testing.T) {
 		}
 	}
 	none := symbolFile + " tells no addresses (kernel.kptr_restrict)"
-	for by, want := range map[string]string{"": "by bpf: " + none + "; by events: " + errNoEvents.Error(), "bpf": "by bpf: " + none,
+	for by, want := range map[string]string{"": "by bpf: " + none + "; by events: " + errNoEvents.Error(),
+		"bpf":    "by bpf: " + none,
 		"events": "by events: " + errNoEvents.Error(), "guesses": `by "guesses": want one of bpf, events`} {
 		if c, used, err := Listen(&traced{}, nil, by); c != nil || used != "" || err == nil || err.Error() != want {
 			t.Errorf("by %q: %q, %v, want %s", by, used, err, want)
@@ -197,7 +199,8 @@ func TestCausesOfLines(t *testing.T) {
 		ok           bool
 	}{
 		{"csd_queue_cpu", "cpu=3 func=ipi_mb callback=other", 3, Cause{"membarrier", "ipi_mb", "app", 13}, true},
-		{"ipi_send_cpu", "cpu=3 callback=nohz_full_kick_func+0x0/0x10", 3, Cause{"timer", "nohz_full_kick_func", "app", 13}, true},
+		{"ipi_send_cpu", "cpu=3 callback=nohz_full_kick_func+0x0/0x10", 3, Cause{"timer", "nohz_full_kick_func", "app", 13},
+			true},
 		{"ipi_send_cpu", "cpu=3 callback=0x0", 3, Cause{"reschedule", "", "app", 13}, true},
 		{"ipi_send_cpu", "cpu=x callback=ipi_mb", 0, Cause{}, false},
 		{"ipi_send_cpu", "cpu=3 callback=generic_smp_call_function_single_interrupt", 0, Cause{}, false},
@@ -230,7 +233,8 @@ func TestKindsOfFunctions(t *testing.T) {
 // TestMostOf: the four with most calls, those with as many by their names, and the sum of all others.
 func TestMostOf(t *testing.T) {
 	for want, count := range map[string]map[string]int64{
-		"": {}, "a 2": {"a": 2}, "b 3, a 1, c 1": {"a": 1, "b": 3, "c": 1}, "e 9, a 2, b 2, c 2": {"a": 2, "b": 2, "c": 2, "e": 9},
+		"": {}, "a 2": {"a": 2}, "b 3, a 1, c 1": {"a": 1, "b": 3, "c": 1}, "e 9, a 2, b 2, c 2": {"a": 2, "b": 2, "c": 2,
+			"e": 9},
 		"e 9, a 2, b 2, c 2, others 3": {"a": 2, "b": 2, "c": 2, "e": 9, "f": 1, "d": 2},
 	} {
 		if got := mostOf(count); got != want {
@@ -239,8 +243,8 @@ func TestMostOf(t *testing.T) {
 	}
 }
 
-// TestWho: a service's threads are one sender, by its name and without a number; who is nobody stays so. What comes with a
-// task and a function counts as a call.
+// TestWho: a service's threads are one sender, by its name and without a number; who is nobody stays so. What comes
+// with a task and a function counts as a call.
 func TestWho(t *testing.T) {
 	var asked []string
 	c := Causes{Who: func(task string, pid int) string {
@@ -314,7 +318,8 @@ func TestCausesAtTheBound(t *testing.T) {
 	}
 }
 
-// TestSymbolsOfLines: lines of three fields and more, whose address is a number but not 0; who has heard enough hears no more.
+// TestSymbolsOfLines: lines of three fields and more, whose address is a number but not 0; who has heard enough hears
+// no more.
 func TestSymbolsOfLines(t *testing.T) {
 	symbolsAre(t, "short line\nzz T no_number\n0 T nothing\n0000000000000010 T first\n20 t second [module]\nffffffffffffffff T last\n")
 	for enough, want := range map[int][]string{9: {"10 first", "20 second", "ffffffffffffffff last"}, 1: {"10 first"}} {

@@ -38,7 +38,8 @@ func TestField(t *testing.T) {
 		event, field string
 		want         int16
 	}{
-		{"csd_queue_cpu", "cpu", 8}, {"csd_queue_cpu", "func", 24}, {"csd_queue_cpu", "csd", 32}, {"ipi_send_cpu", "callback", 24},
+		{"csd_queue_cpu", "cpu", 8}, {"csd_queue_cpu", "func", 24}, {"csd_queue_cpu", "csd", 32}, {"ipi_send_cpu", "callback",
+			24},
 		{"tlb_flush", "reason", 8}, {"timer_expire_entry", "function", 24}, {"hrtimer_expire_entry", "now", 16},
 	} {
 		if got, err := field(of[c.event], c.field); got != c.want || err != nil {
@@ -89,7 +90,8 @@ func TestPrograms(t *testing.T) {
 			continue
 		}
 		p.loaded = append(p.loaded, program)
-		if _, err := p.code(i, of["nothing"]); (hook.kind == "" || hook.function != "" || hook.kind == flushes.kind) && err == nil {
+		if _, err := p.code(i, of["nothing"]); (hook.kind == "" || hook.function != "" || hook.kind == flushes.kind) &&
+			err == nil {
 			t.Errorf("%s: a program without its fields", hook.name)
 		}
 	}
@@ -212,8 +214,8 @@ func (f formatted) Read(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// TestLoads: a kernel without the events is told so, and one whose event has another format, by the event's name; whatever
-// was attached so far is given back. A program that cannot be attached is an error, and no link.
+// TestLoads: a kernel without the events is told so, and one whose event has another format, by the event's name;
+// whatever was attached so far is given back. A program that cannot be attached is an error, and no link.
 func TestLoads(t *testing.T) {
 	symbolsAre(t, "1 T elsewhere\n")
 	p := &programs{}
@@ -235,7 +237,8 @@ func TestLoads(t *testing.T) {
 		}
 	}
 	of := map[string]string{"events/timer/timer_expire_entry/format": "no fields"}
-	if _, err := load(formatted{of: of}, []int{1}); err == nil || err.Error() != "timer/timer_expire_entry: its format has no field function" {
+	if _, err := load(formatted{of: of}, []int{1}); err == nil ||
+		err.Error() != "timer/timer_expire_entry: its format has no field function" {
 		t.Error(err)
 	}
 	err := p.attach(0, formats(t)["csd_queue_cpu"])

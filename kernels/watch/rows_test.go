@@ -18,8 +18,8 @@ import (
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-// TestRowsOfNext: who took most is the first of those that took as many; of isolated CPUs the one with most is told, 0 as well;
-// rows that nothing explains, that did not grow, or that have no CPUs are none.
+// TestRowsOfNext: who took most is the first of those that took as many; of isolated CPUs the one with most is told, 0
+// as well; rows that nothing explains, that did not grow, or that have no CPUs are none.
 func TestRowsOfNext(t *testing.T) {
 	w := Watcher{Isolated: []int{1, 2}}
 	text := func(cal, rest string) interrupts.Snapshot {
@@ -46,7 +46,8 @@ func TestRowsOfNext(t *testing.T) {
 	if rows, err = w.Next(text("9 3 9 0", "7"), 3*time.Second, time.Second); len(rows) != 0 || err != nil {
 		t.Errorf("nothing grew: %v, %v", rows, err)
 	}
-	if rows, err = w.Next(text("9 3 9 4", "7"), 4*time.Second, time.Second); len(rows) != 1 || rows[0].Isolated != 0 || err != nil {
+	if rows, err = w.Next(text("9 3 9 4", "7"), 4*time.Second, time.Second); len(rows) != 1 || rows[0].Isolated != 0 ||
+		err != nil {
 		t.Errorf("no isolated CPU took any: %+v, %v", rows, err)
 	}
 }
@@ -68,12 +69,14 @@ func TestSentences(t *testing.T) {
 	}
 	keep := func(*Row) {}
 	for want, got := range map[string]string{
-		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0":                       row(keep, 30, 0, 30),
-		"   1.500 s  CAL: about 30 rounds by CPU 1; 31 on CPU 0":                 row(keep, 31, 0, 30),
-		"   1.500 s  CAL: of two CPUs nothing follows; 5 on CPU 1":               row(keep, 0, 5),
-		"   1.500 s  CAL: no rounds explain half of it; 1000 on CPU 2":           row(keep, 0, 0, 1000, 0),
-		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0, 0 on an isolated one": row(func(r *Row) { r.Isolated = 0 }, 30, 0, 30),
-		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0; f 3":                  row(func(r *Row) { r.Calls = "f 3" }, 30, 0, 30),
+		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0":             row(keep, 30, 0, 30),
+		"   1.500 s  CAL: about 30 rounds by CPU 1; 31 on CPU 0":       row(keep, 31, 0, 30),
+		"   1.500 s  CAL: of two CPUs nothing follows; 5 on CPU 1":     row(keep, 0, 5),
+		"   1.500 s  CAL: no rounds explain half of it; 1000 on CPU 2": row(keep, 0, 0, 1000, 0),
+		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0, 0 on an isolated one": row(func(r *Row) { r.Isolated = 0 }, 30, 0,
+			30),
+		"   1.500 s  CAL: 30 rounds by CPU 1; 30 on CPU 0; f 3": row(func(r *Row) { r.Calls = "f 3" }, 30, 0,
+			30),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -111,8 +114,8 @@ func TestCPULists(t *testing.T) {
 	}
 }
 
-// TestCellsOfRows: an interval in milliseconds; rounds and whether they are exact where something follows; isolated CPUs where
-// there are any.
+// TestCellsOfRows: an interval in milliseconds; rounds and whether they are exact where something follows; isolated
+// CPUs where there are any.
 func TestCellsOfRows(t *testing.T) {
 	cells := func(r *Row) map[string]string {
 		row, err := Columns.Row(r)
@@ -160,8 +163,8 @@ func TestCellsOfRows(t *testing.T) {
 	}
 }
 
-// TestTimelineOfRows: rounds with the functions that were called, and each CPU's counter, which is up during the interval and
-// 0 at its end; a row without rounds has no slice.
+// TestTimelineOfRows: rounds with the functions that were called, and each CPU's counter, which is up during the
+// interval and 0 at its end; a row without rounds has no slice.
 func TestTimelineOfRows(t *testing.T) {
 	var b bytes.Buffer
 	w, line := Watcher{}, NewTimeline(&b)

@@ -37,7 +37,8 @@ func TestExperiments(t *testing.T) {
 	}
 	is[Problem](w.do("GET", at+"/files/nothing", nil), 404)
 	is[Problem](w.do("DELETE", at, nil), 409)
-	for _, c := range []struct{ name, want string }{{"fail", "no"}, {"panic", "its process ended: exit status 2: panic: ouch"}} {
+	for _, c := range []struct{ name, want string }{{"fail", "no"}, {"panic",
+		"its process ended: exit status 2: panic: ouch"}} {
 		r := is[Result](w.do("POST", "/v1/experiments", Start{Name: c.name}), 202)
 		r = is[Result](w.do("GET", fmt.Sprintf("/v1/results/%d?wait=true", r.ID), nil), 200)
 		if r.State != "failed" || r.Error != c.want {
@@ -86,7 +87,8 @@ func TestChosenResults(t *testing.T) {
 		r := is[Result](w.do("POST", "/v1/experiments", `{"name":"`+name+`"}`), 202)
 		is[Result](w.do("GET", fmt.Sprintf("/v1/results/%d?wait=true", r.ID), nil), 200)
 	}
-	for query, want := range map[string][]int64{"newest=true&limit=2": {3, 2}, "newest=true&before=3": {2, 1}, "name=answer": {1, 3},
+	for query, want := range map[string][]int64{"newest=true&limit=2": {3, 2}, "newest=true&before=3": {2, 1},
+		"name=answer":  {1, 3},
 		"state=failed": {2}, "after=1&name=fail": {2}} {
 		var got []int64
 		for _, r := range is[Results](w.do("GET", "/v1/results?"+query, nil), 200).Results {

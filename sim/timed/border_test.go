@@ -38,7 +38,8 @@ func TestDrawnCalls(t *testing.T) {
 		site int32
 		ok   bool
 	}{
-		{0, 0, true}, {0.249, 0, true}, {0.25, 1, true}, {0.49, 1, true}, {0.5, 2, true}, {0.74, 2, true}, {0.75, 0, false}, {0.99, 0, false},
+		{0, 0, true}, {0.249, 0, true}, {0.25, 1, true}, {0.49, 1, true}, {0.5, 2, true}, {0.74, 2, true}, {0.75, 0, false},
+		{0.99, 0, false},
 	} {
 		c.rng, c.bound = saying(k.x), 1
 		if site, park, ok := c.draw(); site != k.site && k.ok || ok != k.ok || park {
@@ -232,15 +233,20 @@ func TestStill(t *testing.T) {
 		p    patcher
 		want Nanos
 	}{
-		"at rest":     {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}}, 1000},
-		"at the end":  {patcher{running: true}, 1000},
-		"answers":     {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers, reached: 5000}, 5101},
-		"answers now": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers, reached: 7}, 1101},
-		"it is busy":  {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers, busy: 9000}, 9000},
-		"handlers":    {patcher{Patcher: poke.Patcher{Plan: plan(poke.WaitHandlers)}, running: true, awaits: forHandlers, next: 9000}, 1000},
-		"verifies":    {patcher{Patcher: poke.Patcher{Plan: plan(poke.Verify), Done: 1}, running: true, next: 2000}, 2000 + 2*31},
-		"writes":      {patcher{Patcher: poke.Patcher{Plan: plan(poke.Write)}, running: true, next: 2000}, 2000 + 3*401},
-		"fences":      {patcher{Patcher: poke.Patcher{Plan: plan(poke.Fence)}, running: true, next: 2000}, 2000},
+		"at rest":    {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}}, 1000},
+		"at the end": {patcher{running: true}, 1000},
+		"answers": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers,
+			reached: 5000}, 5101},
+		"answers now": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers, reached: 7},
+			1101},
+		"it is busy": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Sync)}, running: true, awaits: forAnswers, busy: 9000},
+			9000},
+		"handlers": {patcher{Patcher: poke.Patcher{Plan: plan(poke.WaitHandlers)}, running: true, awaits: forHandlers,
+			next: 9000}, 1000},
+		"verifies": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Verify), Done: 1}, running: true, next: 2000},
+			2000 + 2*31},
+		"writes": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Write)}, running: true, next: 2000}, 2000 + 3*401},
+		"fences": {patcher{Patcher: poke.Patcher{Plan: plan(poke.Fence)}, running: true, next: 2000}, 2000},
 	} {
 		m.patch = c.p
 		if got := m.still(); got != c.want {
@@ -249,8 +255,8 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// TestRepeatedTraps: a trap is repeated where the batch and the text are those of the last one, every CPU sees them, it is
-// over before they change, and nobody listens.
+// TestRepeatedTraps: a trap is repeated where the batch and the text are those of the last one, every CPU sees them, it
+// is over before they change, and nobody listens.
 func TestRepeatedTraps(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m *Machine)
@@ -267,14 +273,16 @@ func TestRepeatedTraps(t *testing.T) {
 	} {
 		m := newRig(t, plain("x86_64", "breakpoint", 4, "2", primes())).Machine
 		m.now = 1000
-		m.patch = patcher{Patcher: poke.Patcher{Plan: []poke.Step{{Op: poke.Sync}}}, running: true, awaits: forAnswers, reached: 5000}
+		m.patch = patcher{Patcher: poke.Patcher{Plan: []poke.Step{{Op: poke.Sync}}}, running: true, awaits: forAnswers,
+			reached: 5000}
 		m.traps[0] = trap{batch: m.batch, met: m.text.sites[0].is.Seq, takes: 300, comparisons: 4, events: 6}
 		c.change(m)
 		s := &m.cpus[1]
 		if got := m.repeat(1, s, 0); got != c.want || s.active != c.want || s.stolen != map[bool]Nanos{true: 300}[c.want] {
 			t.Errorf("%s: repeated %v, active %v, %d ns stolen; want %v", name, got, s.active, s.stolen, c.want)
 		}
-		if tally := s.tally; c.want && (tally[cpus.Trap] != 1 || tally[cpus.Begun] != 1 || tally[cpus.Untraced] != 1 || m.compared != 4 ||
+		if tally := s.tally; c.want && (tally[cpus.Trap] != 1 || tally[cpus.Begun] != 1 || tally[cpus.Untraced] != 1 ||
+			m.compared != 4 ||
 			m.events != 6 || !m.calls.idle[1]) {
 			t.Errorf("%s: %v, %d comparisons, %d events", name, tally, m.compared, m.events)
 		}
@@ -291,8 +299,8 @@ func TestHandling(t *testing.T) {
 	}
 }
 
-// TestInTheKernel: of two states with exponential stays: never where a CPU does not enter, or does not stay; long after it
-// left, the share of its time; and in between what the rates give.
+// TestInTheKernel: of two states with exponential stays: never where a CPU does not enter, or does not stay; long after
+// it left, the share of its time; and in between what the rates give.
 func TestInTheKernel(t *testing.T) {
 	k := primes()
 	m := newRig(t, plain("x86_64", "breakpoint-lazy", 1, "busy=1,isolated=1", k)).Machine
@@ -301,7 +309,8 @@ func TestInTheKernel(t *testing.T) {
 		after            Nanos
 		want             float64
 	}{
-		{0, 100, 1e12, 0}, {1e6, 0, 1e12, 0}, {0, 0, 1e12, 0}, {1e6, 1000, 1e12, 0.5}, {1e6, 3000, 1e12, 0.75}, {1e6, 1000, 0, 0},
+		{0, 100, 1e12, 0}, {1e6, 0, 1e12, 0}, {0, 0, 1e12, 0}, {1e6, 1000, 1e12, 0.5}, {1e6, 3000, 1e12, 0.75}, {1e6, 1000, 0,
+			0},
 		{1e6, 1000, 500, 0.5 * (1 - math.Exp(-1))}, // both rates are 1e-3 a nanosecond
 	} {
 		m.costs.Entries, m.costs.KernelStretch = c.entries, c.stretch

@@ -16,8 +16,9 @@ import (
 
 // primes are costs of which no two sums are alike, and nothing random.
 func primes() calibration.Costs {
-	return calibration.Costs{RoundSetup: 503, Send: 53, Delivery: 1009, IdleWake: 2003, Handler: 809, Answer: 101, StopWake: 5003,
-		Verify: 31, Publish: 41, Store: 601, StoreLiteral: 401, Fence: 59, TrapEntry: 211, TrapExit: 223, Comparison: 5,
+	return calibration.Costs{RoundSetup: 503, Send: 53, Delivery: 1009, IdleWake: 2003, Handler: 809, Answer: 101,
+		StopWake: 5003,
+		Verify:   31, Publish: 41, Store: 601, StoreLiteral: 401, Fence: 59, TrapEntry: 211, TrapExit: 223, Comparison: 5,
 		Reference: 11, LineTransfer: 103, CatchUp: 107, TickInterval: 4e6, Skew: 1}
 }
 
@@ -29,8 +30,8 @@ func estimated(refs int3.Refs, cost calibration.Costs, plan []poke.Step, out *Ou
 	return NewEstimate(&Config{Code: code, Roles: roles, Refs: refs, Costs: &cost}, parts, out)
 }
 
-// TestEstimateAddsUp: an update is the sum of what its plan says, and a patch is exposed from its own breakpoint until the
-// store that takes it away; what does not hold a breakpoint is not exposed.
+// TestEstimateAddsUp: an update is the sum of what its plan says, and a patch is exposed from its own breakpoint until
+// the store that takes it away; what does not hold a breakpoint is not exposed.
 func TestEstimateAddsUp(t *testing.T) {
 	c := primes()
 	round := func(targets int) float64 {
@@ -67,12 +68,14 @@ func TestEstimateAddsUp(t *testing.T) {
 		e := estimated(int3.PerCPU, c, k.plan, &Outcome{})
 		update, exposure, stolen := e.Figures(&c)
 		if math.Abs(update-k.update) > 1e-6 || math.Abs(exposure-k.exposure) > 1e-6 || stolen != 0 {
-			t.Errorf("%s: update %g, exposed %g, stolen %g, want %g and %g", k.name, update, exposure, stolen, k.update, k.exposure)
+			t.Errorf("%s: update %g, exposed %g, stolen %g, want %g and %g", k.name, update, exposure, stolen, k.update,
+				k.exposure)
 		}
 	}
 	// A breakpoint that no store takes away counts from its own store on, to no end: what was before it comes off.
 	kept := phases(poke.Step{Op: poke.Write, Part: poke.Bytes, Span: poke.Span{From: 1, To: 5}, To: 2})
-	if _, exposure, _ := estimated(int3.PerCPU, c, kept, &Outcome{}).Figures(&c); math.Abs(exposure+2*c.Verify+2*c.Publish+c.Store/2) > 1e-6 {
+	if _, exposure, _ := estimated(int3.PerCPU, c, kept,
+		&Outcome{}).Figures(&c); math.Abs(exposure+2*c.Verify+2*c.Publish+c.Store/2) > 1e-6 {
 		t.Errorf("a breakpoint that stays: exposed %g of %g", exposure, rest)
 	}
 }
@@ -80,7 +83,8 @@ func TestEstimateAddsUp(t *testing.T) {
 // TestEstimateOfOtherParts: parts of other causes take their time, and expose no record.
 func TestEstimateOfOtherParts(t *testing.T) {
 	c := primes()
-	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Fence}, {Op: poke.Write, Part: poke.Head, To: 2}}
+	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Fence}, {Op: poke.Write, Part: poke.Head,
+		To: 2}}
 	part := func(cause cpus.Cause, patches int) Part {
 		return Part{Update: &poke.Update{Patches: make([]poke.Patch, patches), Plan: plan}, Cause: cause}
 	}
@@ -102,8 +106,10 @@ func TestTargets(t *testing.T) {
 		maskable bool
 		want     calibration.Target
 	}{
-		{cpus.Idle, true, calibration.Asleep}, {cpus.Idle, false, calibration.Asleep}, {cpus.IrqsOff, true, calibration.Masking},
-		{cpus.IrqsOff, false, calibration.Prompt}, {cpus.Busy, true, calibration.Prompt}, {cpus.Isolated, true, calibration.Prompt},
+		{cpus.Idle, true, calibration.Asleep}, {cpus.Idle, false, calibration.Asleep}, {cpus.IrqsOff, true,
+			calibration.Masking},
+		{cpus.IrqsOff, false, calibration.Prompt}, {cpus.Busy, true, calibration.Prompt}, {cpus.Isolated, true,
+			calibration.Prompt},
 	} {
 		if got := target(c.role, c.maskable); got != c.want {
 			t.Errorf("%s, maskable %v: %v, want %v", c.role, c.maskable, got, c.want)
@@ -120,7 +126,8 @@ func TestTargets(t *testing.T) {
 		if masked {
 			first = calibration.Prompt
 		}
-		if !slices.Equal(e.all, []calibration.Target{first, calibration.Asleep, calibration.Prompt}) || !slices.Equal(e.fewer, e.all[:2]) ||
+		if !slices.Equal(e.all, []calibration.Target{first, calibration.Asleep, calibration.Prompt}) || !slices.Equal(e.fewer,
+			e.all[:2]) ||
 			!slices.Equal(e.stopping, []calibration.Target{calibration.Masking, calibration.Asleep, calibration.Prompt}) ||
 			e.online != 4 || e.busy != 2 {
 			t.Errorf("rounds reach masked CPUs %v: all %v, fewer %v, stopping %v, %g online, %g busy", masked, e.all, e.fewer,
@@ -129,12 +136,14 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestEstimateReturnsWhatItTook: with the costs of the execution the stolen time is what was measured, whatever the counter;
-// without calls, or without the time for any, no trap is foreseen, and with twice the calls more than before are.
+// TestEstimateReturnsWhatItTook: with the costs of the execution the stolen time is what was measured, whatever the
+// counter; without calls, or without the time for any, no trap is foreseen, and with twice the calls more than before
+// are.
 func TestEstimateReturnsWhatItTook(t *testing.T) {
 	c := primes()
 	c.Calls = 1e5
-	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Sync}, {Op: poke.Write, Part: poke.Head, To: 2}}
+	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Sync}, {Op: poke.Write, Part: poke.Head,
+		To: 2}}
 	const traps, taken, caught, compared = 6, 9, 4, 30
 	outcome := func(trap float64) *Outcome {
 		out := &Outcome{Tallies: make([]cpus.Tally, 5), Stolen: make([]Nanos, 5), Compared: compared, CaughtUp: caught,
@@ -165,11 +174,13 @@ func TestEstimateReturnsWhatItTook(t *testing.T) {
 	}
 }
 
-// TestEstimateOfQueues: what a shared counter's line takes beyond the sums of the plan is visits, which cost what they cost.
+// TestEstimateOfQueues: what a shared counter's line takes beyond the sums of the plan is visits, which cost what they
+// cost.
 func TestEstimateOfQueues(t *testing.T) {
 	c := primes()
 	c.Calls = 1e5
-	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Sync}, {Op: poke.Write, Part: poke.Head, To: 2}}
+	plan := []poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 2}, {Op: poke.Sync}, {Op: poke.Write, Part: poke.Head,
+		To: 2}}
 	const visits, update, exposure, traps = 7, 11, 5, 3
 	one := c.LineTransfer + c.Reference
 	base := estimated(int3.SharedRef, c, plan, &Outcome{})
@@ -185,7 +196,8 @@ func TestEstimateOfQueues(t *testing.T) {
 		gotUpdate, gotExposure, stolen := e.Figures(&k)
 		more := transfer + c.Reference
 		if math.Abs(gotUpdate-u-update*more) > 11 || math.Abs(gotExposure-x-exposure*more) > 11 {
-			t.Errorf("transfer %g: update %g, exposure %g, want %g and %g", transfer, gotUpdate, gotExposure, u+update*more, x+exposure*more)
+			t.Errorf("transfer %g: update %g, exposure %g, want %g and %g", transfer, gotUpdate, gotExposure, u+update*more,
+				x+exposure*more)
 		}
 		if want := float64(out.Stolen[1]) / 4; transfer == c.LineTransfer && math.Abs(stolen-want) > 2 {
 			t.Errorf("stolen %g, want %g", stolen, want)
@@ -196,13 +208,14 @@ func TestEstimateOfQueues(t *testing.T) {
 		t.Errorf("without a shared counter there is no queue: %g, want %g", got, u)
 	}
 	out.Update, out.Exposure, out.Stolen[1] = 0, 0, 0 // less than the sums: nobody waited
-	if got, gotExposure, _ := estimated(int3.SharedRef, c, plan, out).Figures(&c); math.Abs(got-u) > 1e-6 || math.Abs(gotExposure-x) > 1e-6 {
+	if got, gotExposure, _ := estimated(int3.SharedRef, c, plan, out).Figures(&c); math.Abs(got-u) > 1e-6 ||
+		math.Abs(gotExposure-x) > 1e-6 {
 		t.Errorf("nobody waited: %g and %g, want %g and %g", got, gotExposure, u, x)
 	}
 }
 
-// TestEstimateHoldsAgainstTheMachine: where nothing is random, the estimate of an update with other costs is what a machine
-// with these takes.
+// TestEstimateHoldsAgainstTheMachine: where nothing is random, the estimate of an update with other costs is what a
+// machine with these takes.
 func TestEstimateHoldsAgainstTheMachine(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range []string{"native", "breakpoint", "breakpoint-lazy", "stop-machine"} {
@@ -232,8 +245,10 @@ func TestEstimateHoldsAgainstTheMachine(t *testing.T) {
 				for _, ns := range want.Stolen {
 					mean += float64(ns) / 5
 				}
-				if math.Abs(update-float64(want.Update)) > 1 || math.Abs(exposure-float64(want.Exposure)) > 1 || math.Abs(stolen-mean) > 1 {
-					t.Errorf("%s %s, %d slots: update %g, exposure %g, stolen %g, want %d, %d, %g", arch, protocol, slots, update, exposure,
+				if math.Abs(update-float64(want.Update)) > 1 || math.Abs(exposure-float64(want.Exposure)) > 1 ||
+					math.Abs(stolen-mean) > 1 {
+					t.Errorf("%s %s, %d slots: update %g, exposure %g, stolen %g, want %d, %d, %g", arch, protocol, slots, update,
+						exposure,
 						stolen, want.Update, want.Exposure, mean)
 				}
 			}

@@ -101,8 +101,8 @@ func TestListenerHearsTraps(t *testing.T) {
 	}
 }
 
-// TestBurstsAndQuiet: the most interrupts of a millisecond of the clock, and the longest time without one, of an update and
-// of a life; a new update begins with neither count.
+// TestBurstsAndQuiet: the most interrupts of a millisecond of the clock, and the longest time without one, of an update
+// and of a life; a new update begins with neither count.
 func TestBurstsAndQuiet(t *testing.T) {
 	var l ledger
 	l.open(1, 0)
@@ -141,7 +141,8 @@ func TestCostsOfSteps(t *testing.T) {
 		want Nanos
 	}{
 		{poke.Step{Op: poke.Verify, From: 1, To: 2}, 31}, {poke.Step{Op: poke.Verify, From: 1, To: 1}, 0},
-		{write(poke.Literal), 401}, {write(poke.LiteralLow), 401}, {write(poke.LiteralHigh), 401}, {write(poke.Breakpoint), 601},
+		{write(poke.Literal), 401}, {write(poke.LiteralLow), 401}, {write(poke.LiteralHigh), 401}, {write(poke.Breakpoint),
+			601},
 		{write(poke.Word), 601}, {write(poke.Bytes), 601}, {poke.Step{Op: poke.Publish, From: 1, To: 4}, 3 * 41},
 		{poke.Step{Op: poke.Fence}, 59}, {poke.Step{Op: poke.Sync}, 59}, {poke.Step{Op: poke.Unpublish}, 11},
 		{poke.Step{Op: poke.StopMachine}, 0}, {poke.Step{Op: poke.Map, To: 3}, 0},
@@ -182,8 +183,8 @@ func TestPatcherMoves(t *testing.T) {
 	}
 }
 
-// TestPatcherGivesWay: nothing happens between steps at the end of a plan, or in a stopped machine; the patcher moves once in
-// 64 times, and gives way before it publishes, in so much of a tick as has passed.
+// TestPatcherGivesWay: nothing happens between steps at the end of a plan, or in a stopped machine; the patcher moves
+// once in 64 times, and gives way before it publishes, in so much of a tick as has passed.
 func TestPatcherGivesWay(t *testing.T) {
 	plan := []poke.Step{{Op: poke.Fence}, {Op: poke.Publish}}
 	for name, c := range map[string]struct {
@@ -235,8 +236,9 @@ func TestPatcherGivesWay(t *testing.T) {
 // TestWhatPushesOut: stores are visible at once where the next step makes them so; else any number may wait.
 func TestWhatPushesOut(t *testing.T) {
 	m := newRig(t, plain("arm64", "breakpoint", 1, "2", primes())).Machine
-	for op, want := range map[poke.Op]bool{poke.Fence: true, poke.GracePeriod: true, poke.SynchronizeRCU: true, poke.Unlock: true,
-		poke.Write: false, poke.Sync: false} {
+	for op, want := range map[poke.Op]bool{poke.Fence: true, poke.GracePeriod: true, poke.SynchronizeRCU: true,
+		poke.Unlock: true,
+		poke.Write:  false, poke.Sync: false} {
 		m.patch.Plan = []poke.Step{{Op: poke.Write}, {Op: op}}
 		m.patch.At = 0
 		if got := m.stores.pushedOut(); got != want {
@@ -330,7 +332,8 @@ func TestDeadlock(t *testing.T) {
 	if !r.Enter(1) { // a handler that never leaves
 		t.Fatal("no reference")
 	}
-	_, err := r.Update(t.Context(), Part{Update: &poke.Update{Plan: []poke.Step{{Op: poke.Unpublish}, {Op: poke.WaitHandlers}}}})
+	_, err := r.Update(t.Context(), Part{Update: &poke.Update{Plan: []poke.Step{{Op: poke.Unpublish},
+		{Op: poke.WaitHandlers}}}})
 	_, all := r.Violations()
 	if err == nil || err.Error() != "timed update: no CPU can move: the patcher waits at WaitHandlers" || len(all) != 1 ||
 		all[0].Property != cpus.Deadlock || all[0].Why != "the patcher waits at WaitHandlers, and no CPU will ever make a step" {

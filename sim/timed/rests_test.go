@@ -15,16 +15,22 @@ func TestVacant(t *testing.T) {
 		change func(m *Machine, s *cpuState)
 		want   bool
 	}{
-		"at rest":            {func(*Machine, *cpuState) {}, true},
-		"it works":           {func(_ *Machine, s *cpuState) { s.active = true }, false},
-		"inside of a call":   {func(_ *Machine, s *cpuState) { s.cpu.Phase = cpus.Calling }, false},
-		"leased":             {func(_ *Machine, s *cpuState) { s.leased = true }, false},
-		"the patcher sleeps": {func(m *Machine, s *cpuState) { s.leased, m.patch.awaits, m.patch.sent = true, forAnswers, cpus.Quiesce }, true},
+		"at rest":          {func(*Machine, *cpuState) {}, true},
+		"it works":         {func(_ *Machine, s *cpuState) { s.active = true }, false},
+		"inside of a call": {func(_ *Machine, s *cpuState) { s.cpu.Phase = cpus.Calling }, false},
+		"leased":           {func(_ *Machine, s *cpuState) { s.leased = true }, false},
+		"the patcher sleeps": {func(m *Machine, s *cpuState) {
+			s.leased, m.patch.awaits, m.patch.sent = true, forAnswers,
+				cpus.Quiesce
+		}, true},
 		"for CPUs": {func(m *Machine, s *cpuState) {
 			s.leased, m.patch.awaits, m.patch.sent = true, forAnswers, cpus.QuiesceCPUs
 		}, true},
-		"it spins for a round": {func(m *Machine, s *cpuState) { s.leased, m.patch.awaits, m.patch.sent = true, forAnswers, cpus.Sync }, false},
-		"it goes on":           {func(m *Machine, s *cpuState) { s.leased, m.patch.sent = true, cpus.Quiesce }, false},
+		"it spins for a round": {func(m *Machine, s *cpuState) {
+			s.leased, m.patch.awaits, m.patch.sent = true, forAnswers,
+				cpus.Sync
+		}, false},
+		"it goes on": {func(m *Machine, s *cpuState) { s.leased, m.patch.sent = true, cpus.Quiesce }, false},
 	} {
 		m := newRig(t, plain("x86_64", "breakpoint", 1, "2", primes())).Machine
 		s := &m.cpus[1]

@@ -11,8 +11,8 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// TestHotplugIsOneAtATime: a CPU is brought up or taken down while no other is, no patcher holds the lock, and nobody asks it
-// anything; meanwhile no patcher gets the lock.
+// TestHotplugIsOneAtATime: a CPU is brought up or taken down while no other is, no patcher holds the lock, and nobody
+// asks it anything; meanwhile no patcher gets the lock.
 func TestHotplugIsOneAtATime(t *testing.T) {
 	m := newRig(t, plain("x86_64", "breakpoint", 1, "3", primes())).Machine
 	if !m.BringUp(2) || m.BringUp(1) || m.TakeDown(1) {
@@ -81,8 +81,8 @@ func TestStoresExpose(t *testing.T) {
 	}
 }
 
-// TestLiteralsLead: a literal that leads to a tracer makes its site's calls traced ones, one that leads to what was freed or
-// never known makes every call an event; sites that nobody calls change nothing.
+// TestLiteralsLead: a literal that leads to a tracer makes its site's calls traced ones, one that leads to what was
+// freed or never known makes every call an event; sites that nobody calls change nothing.
 func TestLiteralsLead(t *testing.T) {
 	c := plain("arm64", "native", 3, "2", primes())
 	c.Called = 2
@@ -96,7 +96,8 @@ func TestLiteralsLead(t *testing.T) {
 		traced  bool
 		meets   bool
 		literal uint64
-	}{{cpus.CalledTracer, true, false, r.ops}, {cpus.CalledFreed, false, true, r.ops}, {cpus.CalledNobody, false, false, rigNop},
+	}{{cpus.CalledTracer, true, false, r.ops}, {cpus.CalledFreed, false, true, r.ops}, {cpus.CalledNobody, false, false,
+		rigNop},
 		{cpus.CalledWild, false, true, 0x1234}} {
 		if k.literal == r.ops {
 			r.SetOps(r.ops, k.state)
@@ -151,7 +152,8 @@ func TestChoices(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 	for enter, want := range map[bool]int{true: 1, false: 0} {
-		if c.enter = enter; c.Choose(cpus.ChooseEnter, 2) != want || c.Choose(cpus.ChooseMask, 4) != 0 || c.Choose(cpus.ChooseLinger, 3) != 0 {
+		if c.enter = enter; c.Choose(cpus.ChooseEnter, 2) != want || c.Choose(cpus.ChooseMask, 4) != 0 ||
+			c.Choose(cpus.ChooseLinger, 3) != 0 {
 			t.Errorf("enters %v", enter)
 		}
 	}

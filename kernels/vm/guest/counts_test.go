@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInterrupts: rows with a number for each CPU, and what stands behind them; rows of the whole machine and the header are
-// none, and a number that is none is an error.
+// TestInterrupts: rows with a number for each CPU, and what stands behind them; rows of the whole machine and the
+// header are none, and a number that is none is an error.
 func TestInterrupts(t *testing.T) {
 	const head, err = "           CPU0       CPU1\n", "ERR:          0\n"
 	for text, want := range map[string][]row{
@@ -58,14 +58,15 @@ func TestCPUsOfCounters(t *testing.T) {
 			}
 		})
 	}
-	inRoot(t, map[string]string{"/sys/devices/system/cpu/online": "0-0\n", "/sys/bus/platform/drivers/riscv-pmu-sbi": ""}, func(root) {
-		c := newCounter()
-		for _, r := range c.firmware { // each that could be opened has a file a CPU
-			if len(r.files) != 1 {
-				t.Errorf("%+v", r)
+	inRoot(t, map[string]string{"/sys/devices/system/cpu/online": "0-0\n", "/sys/bus/platform/drivers/riscv-pmu-sbi": ""},
+		func(root) {
+			c := newCounter()
+			for _, r := range c.firmware { // each that could be opened has a file a CPU
+				if len(r.files) != 1 {
+					t.Errorf("%+v", r)
+				}
 			}
-		}
-	})
+		})
 }
 
 // TestRawEvents: a file, or the reason why there is none.
@@ -103,15 +104,16 @@ func TestFences(t *testing.T) {
 // TestGrowth: what grew, by how much on each CPU; a row that was not there before grew by all of it.
 func TestGrowth(t *testing.T) {
 	before := []row{{"A", "a", []uint64{1, 2}}, {"B", "b", []uint64{5, 5}}}
-	after := []row{{"A", "a", []uint64{1, 4}}, {"B", "b", []uint64{5, 5}}, {"C", "c", []uint64{0, 3}}, {"D", "d", []uint64{0, 0}}}
+	after := []row{{"A", "a", []uint64{1, 4}}, {"B", "b", []uint64{5, 5}}, {"C", "c", []uint64{0, 3}}, {"D", "d",
+		[]uint64{0, 0}}}
 	want := []row{{"A", "a", []uint64{0, 2}}, {"C", "c", []uint64{0, 3}}}
 	if d := cmp.Diff(want, growth(before, after)); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestMeasures: each repetition is prepared, counted when it is switched on, again, and off, and beside that as long in which
-// nothing is done; what was counted is told, and the action closed. Behind a debugger there is no control.
+// TestMeasures: each repetition is prepared, counted when it is switched on, again, and off, and beside that as long in
+// which nothing is done; what was counted is told, and the action closed. Behind a debugger there is no control.
 func TestMeasures(t *testing.T) {
 	was := kinds["own"]
 	defer func() { kinds["own"] = was }()
@@ -215,8 +217,8 @@ func TestMeasuresFail(t *testing.T) {
 	})
 }
 
-// TestWork: the job's actions are measured one by one, and what cannot be is skipped, with the reason; it ends with a line that
-// says so. A guest that may use other CPUs, or has no job, does nothing.
+// TestWork: the job's actions are measured one by one, and what cannot be is skipped, with the reason; it ends with a
+// line that says so. A guest that may use other CPUs, or has no job, does nothing.
 func TestWork(t *testing.T) {
 	was := kinds["own"]
 	defer func() { kinds["own"] = was }()
@@ -248,7 +250,8 @@ func TestWork(t *testing.T) {
 		return lines, err
 	}
 	lines, err := job(nil)
-	if err != nil || len(lines) != 1+3+1+1 || lines[0] != `{"Online":"0-1","Release":"7.2.1"}` || lines[5] != `{"Done":true}` ||
+	if err != nil || len(lines) != 1+3+1+1 || lines[0] != `{"Online":"0-1","Release":"7.2.1"}` ||
+		lines[5] != `{"Done":true}` ||
 		lines[4] != `{"Skips":[{"Action":"nothing:idle\u0026reload:","Why":"the guest knows no action \"nothing\""}]}` {
 		t.Errorf("%q, %v", lines, err)
 	}
@@ -345,8 +348,8 @@ func TestStarts(t *testing.T) {
 	})
 }
 
-// TestTogether: the first action is switched on and off here, at least once, the others by a process each, one on CPU 1, the next
-// on CPU 0; when it is over these are gone.
+// TestTogether: the first action is switched on and off here, at least once, the others by a process each, one on CPU
+// 1, the next on CPU 0; when it is over these are gone.
 func TestTogether(t *testing.T) {
 	program, err := os.ReadFile(os.Args[0])
 	if err != nil {
@@ -369,8 +372,10 @@ func TestTogether(t *testing.T) {
 		if err := errors.Join(a.on(), a.off(), a.prepare()); err != nil {
 			t.Error(err)
 		}
-		if r.holds("/proc/sys/kernel/task_delayacct") != "0" || r.holds(traced("options/record-cmd")) != "0" || r.holds(cpu1) != "1" {
-			t.Errorf("%q, %q, %q", r.holds("/proc/sys/kernel/task_delayacct"), r.holds(traced("options/record-cmd")), r.holds(cpu1))
+		if r.holds("/proc/sys/kernel/task_delayacct") != "0" || r.holds(traced("options/record-cmd")) != "0" ||
+			r.holds(cpu1) != "1" {
+			t.Errorf("%q, %q, %q", r.holds("/proc/sys/kernel/task_delayacct"), r.holds(traced("options/record-cmd")),
+				r.holds(cpu1))
 		}
 		for line := range strings.Lines(r.holds("/started")) { // as far as they got
 			if line != "switch 1 churn\n" && line != "switch 1 idle\n" {

@@ -16,8 +16,8 @@ import (
 // traced is the name of a file of the kernel's tracing.
 func traced(name string) string { return tracing + name }
 
-// TestSwitches: what each action writes when it is made, switched on, off, and closed; files that stand in no list stay as they
-// were.
+// TestSwitches: what each action writes when it is made, switched on, off, and closed; files that stand in no list stay
+// as they were.
 func TestSwitches(t *testing.T) {
 	const filter, tracer, record = "set_ftrace_filter", "current_tracer", "options/record-cmd"
 	wayUp := ""
@@ -71,7 +71,8 @@ func TestSwitches(t *testing.T) {
 			traced(tracer): "nop", traced(filter): "",
 			traced("kprobe_events"): "", traced("uprobe_events"): "", traced("events/vm/probe/enable"): "0",
 			traced("events/vm/trap/enable"): "0",
-			traced("events/vm/enable"):      "0", traced("events/sched/sched_switch/enable"): "0", traced("events/a/same/enable"): "0",
+			traced("events/vm/enable"):      "0", traced("events/sched/sched_switch/enable"): "0",
+			traced("events/a/same/enable"): "0",
 			traced("events/b/same/enable"): "0", traced("events/sched/enable"): "0", traced("events/enable"): "0",
 			traced(record): "1", cpu1: "1",
 			"/proc/sys/debug/kprobes-optimization": "1", "/probed-program.sites": "0x10 0x20\n"}
@@ -222,7 +223,8 @@ func TestModules(t *testing.T) {
 
 // TestWorks: deferred work is done when no worker is called by its work.
 func TestWorks(t *testing.T) {
-	for name, want := range map[string]bool{"kworker/u8:1+events_unbound\n": true, "kworker/0:2-events\n": false, "bash+x\n": false} {
+	for name, want := range map[string]bool{"kworker/u8:1+events_unbound\n": true, "kworker/0:2-events\n": false,
+		"bash+x\n": false} {
 		inRoot(t, map[string]string{"/proc/1/comm": "init\n", "/proc/17/comm": name,
 			"/proc/self/comm": "kworker/1:1+me\n"}, func(root) {
 			if got := working(); got != want {
@@ -251,8 +253,8 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestCalledProbes: the functions that interrupt are probed as far as they can be, for as long as the action; the buffer is
-// made larger, and what is recorded is what lies between on and off.
+// TestCalledProbes: the functions that interrupt are probed as far as they can be, for as long as the action; the
+// buffer is made larger, and what is recorded is what lies between on and off.
 func TestCalledProbes(t *testing.T) {
 	trigger := func(i int) string { return traced(fmt.Sprintf("events/callers/sender%d/trigger", i)) }
 	files := map[string]string{traced("kprobe_events"): "", traced("buffer_size_kb"): "64", traced("trace"): "old",

@@ -11,14 +11,15 @@ import (
 	"testing"
 )
 
-// TestProcessesHitSites: so many processes of the program are started, each takes a byte and answers, before the probes, with
-// them, and again; all of them end.
+// TestProcessesHitSites: so many processes of the program are started, each takes a byte and answers, before the
+// probes, with them, and again; all of them end.
 func TestProcessesHitSites(t *testing.T) {
 	program, err := os.ReadFile(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	inRoot(t, map[string]string{"/probed-program.sites": "0x10\n", "/probed-program": string(program), traced("uprobe_events"): "",
+	inRoot(t, map[string]string{"/probed-program.sites": "0x10\n", "/probed-program": string(program),
+		traced("uprobe_events"):      "",
 		traced("options/record-cmd"): "1", traced("events/vm/enable"): "0"}, func(r root) {
 		if err := os.Chmod("/probed-program", 0o700); err != nil {
 			t.Error(err)

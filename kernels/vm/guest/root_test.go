@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// TestMain is also the programs that tests start: one that is probed, which answers each byte, and the guest itself, which
-// notes what it was started for.
+// TestMain is also the programs that tests start: one that is probed, which answers each byte, and the guest itself,
+// which notes what it was started for.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "probed-program":
