@@ -37,8 +37,9 @@ func TestExperiments(t *testing.T) {
 	}
 	is[Problem](w.do("GET", at+"/files/nothing", nil), 404)
 	is[Problem](w.do("DELETE", at, nil), 409)
-	for _, c := range []struct{ name, want string }{{"fail", "no"}, {"panic",
-		"its process ended: exit status 2: panic: ouch"}} {
+	for _, c := range []struct{ name, want string }{
+		{"fail", "no"}, {"panic", "its process ended: exit status 2: panic: ouch"},
+	} {
 		r := is[Result](w.do("POST", "/v1/experiments", Start{Name: c.name}), 202)
 		r = is[Result](w.do("GET", fmt.Sprintf("/v1/results/%d?wait=true", r.ID), nil), 200)
 		if r.State != "failed" || r.Error != c.want {
