@@ -46,7 +46,6 @@ type processor struct {
 	pid    uint32
 	room   int // for keys of counts
 	values map[string]uint64
-	lost   bool
 	labels map[string]int
 }
 
