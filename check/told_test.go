@@ -27,17 +27,13 @@ import (
 func plainly(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // cellsOf are the cells of a row of verdicts by their columns.
-func cellsOf(t *testing.T, r *VerdictRow) map[string]string {
+func cellsOf(t *testing.T, r *VerdictRow) map[string]any {
 	t.Helper()
-	cells, err := Columns.Row(r)
-	if err != nil {
+	facts := map[string]any{}
+	if err := Columns.AddTo(facts, r); err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
-	for i, c := range Columns.Table("rows").Columns {
-		out[c.Name] = cells[i].String()
-	}
-	return out
+	return facts
 }
 
 // TestCoveredIsTold: a safe verdict says what was looked at and what not, a question's own words begin it.
@@ -101,23 +97,23 @@ func TestCellsOfVerdicts(t *testing.T) {
 	r := VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Safe, States: 3000, Collision: 0.25}, Rate: true}
 	for _, c := range []struct {
 		change func()
-		want   map[string]string
+		want   map[string]any
 	}{
-		{func() {}, map[string]string{"sites": "1", "cpus": "3", "patchers": "2", "complete": "true", "collision": "0.25",
-			"states_per_s": "", "never": "", "arch": "x86_64", "swarm": "", "bug": ""}},
-		{func() { r.Elapsed, r.Options.Exact = 2*time.Second, true }, map[string]string{"states_per_s": "1500",
-			"collision": ""}},
-		{func() { r.Rate = false }, map[string]string{"states_per_s": ""}},
-		{func() { r.Verdict = explore.Incomplete }, map[string]string{"complete": "false", "never": ""}},
-		{func() { r.Verdict = explore.Unsafe }, map[string]string{"complete": "true"}},
-		{func() { r.Swarm = 1 }, map[string]string{"complete": "false", "swarm": "1"}},
-		{func() { r.Verdict = explore.NotFound }, map[string]string{"complete": "false"}},
+		{func() {}, map[string]any{"sites": int64(1), "cpus": "3", "patchers": int64(2), "complete": true,
+			"collision": 0.25, "states_per_s": nil, "never": nil, "arch": "x86_64", "swarm": nil, "bug": nil}},
+		{func() { r.Elapsed, r.Options.Exact = 2*time.Second, true }, map[string]any{"states_per_s": int64(1500),
+			"collision": nil}},
+		{func() { r.Rate = false }, map[string]any{"states_per_s": nil}},
+		{func() { r.Verdict = explore.Incomplete }, map[string]any{"complete": false, "never": nil}},
+		{func() { r.Verdict = explore.Unsafe }, map[string]any{"complete": true}},
+		{func() { r.Swarm = 1 }, map[string]any{"complete": false, "swarm": uint64(1)}},
+		{func() { r.Verdict = explore.NotFound }, map[string]any{"complete": false}},
 	} {
 		c.change()
 		got := cellsOf(t, &r)
 		for name, want := range c.want {
 			if got[name] != want {
-				t.Errorf("%+v: %s is %q, want %q", *r.Result, name, got[name], want)
+				t.Errorf("%+v: %s is %v, want %v", *r.Result, name, got[name], want)
 			}
 		}
 	}

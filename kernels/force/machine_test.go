@@ -3,13 +3,8 @@
 package force
 
 import (
-	"bufio"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
-	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/kernels/gdb"
+	"github.com/textpoke/textpoke/kernels/gdb/gdbtest"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/records/vmlinux"
@@ -43,13 +39,12 @@ const (
 // server is a gdb server of a machine that runs as it is told: whenever it is let go, the next of its stops comes, or
 // what the caller does about it.
 type server struct {
+	gdbtest.Machine
 	regs   [2][17]uint64
 	flags  [2]uint32
 	memory map[uint64]byte
-	cpu    int
 	stops  []string // "" for a machine that goes on until it is interrupted
 	asked  []string
-	runs   bool
 	moves  uint64 // the stack that CPU 1 has once it has stopped for the first time; 0 for its own
 }
 
@@ -60,48 +55,22 @@ func (s *server) word(at, v uint64) {
 }
 
 func (s *server) answer(asked string) (string, bool) {
-	var at uint64
-	var n int
-	switch {
-	case asked == "?":
-		return "T05thread:01;", true
-	case asked == "qC":
-		return "QC1", true
-	case asked == "g":
-		var b []byte
-		for _, r := range s.regs[s.cpu] {
-			b = binary.LittleEndian.AppendUint64(b, r)
-		}
-		return hex.EncodeToString(binary.LittleEndian.AppendUint32(b, s.flags[s.cpu])), true
-	case strings.HasPrefix(asked, "Hg"):
-		_, _ = fmt.Sscanf(asked, "Hg%x", &s.cpu)
-		s.cpu--
-	case strings.HasPrefix(asked, "m"):
-		_, _ = fmt.Sscanf(asked, "m%x,%x", &at, &n)
-		b := make([]byte, n)
-		for i := range b {
-			c, ok := s.memory[at+uint64(i)]
-			if !ok {
-				return "E14", true
-			}
-			b[i] = c
-		}
-		return hex.EncodeToString(b), true
-	case strings.HasPrefix(asked, "vCont;s"):
-		return "T05thread:0" + asked[len("vCont;s:"):] + ";", true
-	case strings.HasPrefix(asked, "vCont"):
-		if len(s.stops) == 0 || s.stops[0] == "" {
-			s.stops = s.stops[min(1, len(s.stops)):]
-			return "", false
-		}
-		stop := s.stops[0]
-		s.stops = s.stops[1:]
-		if was := s.moves; was != 0 && asked == "vCont;c:2" {
-			s.regs[1][rsp] = was
-		}
-		return stop, true
+	if !strings.ContainsRune("mgH", rune(asked[0])) {
+		s.asked = append(s.asked, asked)
 	}
-	return "OK", true
+	if !strings.HasPrefix(asked, "vCont;c") {
+		return s.Answer(asked), true
+	}
+	if len(s.stops) == 0 || s.stops[0] == "" {
+		s.stops = s.stops[min(1, len(s.stops)):]
+		return "", false
+	}
+	stop := s.stops[0]
+	s.stops = s.stops[1:]
+	if was := s.moves; was != 0 && asked == "vCont;c:2" {
+		s.regs[1][rsp] = was
+	}
+	return stop, true
 }
 
 // stands is the machine behind a server, of a fake kernel.
@@ -132,49 +101,14 @@ func serves(t *testing.T) (k *image.Kernel, s *server, socket string) {
 	k.Release = "7.2.0"
 	k.Records = &records.Kernel{Sites: []uint64{siteAt - 100, siteAt, siteAt + 8}}
 	s = &server{memory: map[uint64]byte{}}
-	socket = filepath.Join(t.TempDir(), "gdb")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
+	s.Registers = func(cpu int) (b []byte) {
+		for _, r := range s.regs[cpu] {
+			b = binary.LittleEndian.AppendUint64(b, r)
+		}
+		return binary.LittleEndian.AppendUint32(b, s.flags[cpu])
 	}
-	go func() {
-		defer l.Close()
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for in := bufio.NewReader(conn); ; {
-			c, err := in.ReadByte()
-			text, answers := "T02thread:01;", c == 3 && s.runs // one that has just stopped does not heed it
-			switch {
-			case err != nil:
-				return
-			case c == '$':
-				asked, err := in.ReadString('#')
-				if err != nil {
-					return
-				}
-				_, _ = in.Discard(2)
-				asked = strings.TrimSuffix(asked, "#")
-				if asked[0] != 'm' && asked[0] != 'g' && asked[0] != 'H' {
-					s.asked = append(s.asked, asked)
-				}
-				text, answers = s.answer(asked)
-				s.runs = !answers
-				fmt.Fprint(conn, "+")
-			}
-			if answers {
-				s.runs = false
-				sum := byte(0)
-				for _, c := range []byte(text) {
-					sum += c
-				}
-				fmt.Fprintf(conn, "$%s#%02x", text, sum)
-			}
-		}
-	}()
-	return k, s, socket
+	s.Memory = func(at uint64) (byte, bool) { b, ok := s.memory[at]; return b, ok }
+	return k, s, gdbtest.Listen(t, s.answer)
 }
 
 // asking is whether conditions hold for a CPU.

@@ -3,19 +3,15 @@
 package record
 
 import (
-	"bufio"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/kernels/gdb"
+	"github.com/textpoke/textpoke/kernels/gdb/gdbtest"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
@@ -35,9 +31,9 @@ const (
 // machine is a gdb server of a machine that runs as it is told: CPU 0's and 1's registers, and memory. Whenever it is
 // let go, the next of its stops comes; behind the last one it ends.
 type machine struct {
+	gdbtest.Machine
 	regs    [2][33]uint64 // x0 to x31, and pc
 	memory  map[uint64]byte
-	cpu     int
 	stops   []func() string
 	done    []string // what changed it, and let it go
 	refuses string   // how requests begin that it cannot do
@@ -50,8 +46,6 @@ func (m *machine) put(at uint64, b ...byte) {
 }
 
 func (m *machine) answer(asked string) string {
-	var at uint64
-	var n int
 	if strings.ContainsRune("ZzDGv", rune(asked[0])) {
 		m.done = append(m.done, asked[:min(len(asked), 24)])
 	}
@@ -64,30 +58,8 @@ func (m *machine) answer(asked string) string {
 		next := m.stops[0]
 		m.stops = m.stops[1:]
 		return next()
-	case strings.HasPrefix(asked, "vCont;s:"):
-		return "T05thread:0" + asked[len("vCont;s:"):] + ";"
-	case asked == "?":
-		return "T05thread:01;"
-	case asked == "qC":
-		return "QC1"
-	case asked == "g":
-		var b []byte
-		for _, r := range m.regs[m.cpu] {
-			b = binary.LittleEndian.AppendUint64(b, r)
-		}
-		return hex.EncodeToString(b)
-	case strings.HasPrefix(asked, "Hg"):
-		_, _ = fmt.Sscanf(asked, "Hg%x", &m.cpu)
-		m.cpu--
-	case strings.HasPrefix(asked, "m"):
-		_, _ = fmt.Sscanf(asked, "m%x,%x", &at, &n)
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = m.memory[at+uint64(i)]
-		}
-		return hex.EncodeToString(b)
 	}
-	return "OK"
+	return m.Answer(asked)
 }
 
 func (m *machine) serve(t *testing.T) *gdb.Client {
@@ -99,35 +71,16 @@ func (m *machine) serve(t *testing.T) *gdb.Client {
 	return c
 }
 
-// listen waits for one client.
+// listen waits for one client. Memory that nothing was put into is zero.
 func (m *machine) listen(t *testing.T) (socket string) {
-	socket = filepath.Join(t.TempDir(), "gdb")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
+	m.Registers = func(cpu int) (b []byte) {
+		for _, r := range m.regs[cpu] {
+			b = binary.LittleEndian.AppendUint64(b, r)
+		}
+		return b
 	}
-	go func() {
-		defer l.Close()
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for in := bufio.NewReader(conn); ; {
-			asked, err := in.ReadString('#')
-			if err != nil {
-				return
-			}
-			_, _ = in.Discard(2)
-			text := m.answer(strings.TrimSuffix(asked[strings.IndexByte(asked, '$')+1:], "#"))
-			sum := byte(0)
-			for _, c := range []byte(text) {
-				sum += c
-			}
-			fmt.Fprintf(conn, "+$%s#%02x", text, sum)
-		}
-	}()
-	return socket
+	m.Memory = func(at uint64) (byte, bool) { return m.memory[at], true }
+	return gdbtest.Listen(t, func(asked string) (string, bool) { return m.answer(asked), true })
 }
 
 // jal is a call of riscv64.

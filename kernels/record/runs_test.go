@@ -36,7 +36,7 @@ func course(t *testing.T) (*recorder, *machine) {
 	m.put(oneTask, 1, 2, 3, 4)
 	to := func(pc, sp uint64, args ...uint64) func() string {
 		return func() string {
-			m.cpu, m.regs[0][1], m.regs[0][2], m.regs[0][32] = 0, back, sp, pc
+			m.CPU, m.regs[0][1], m.regs[0][2], m.regs[0][32] = 0, back, sp, pc
 			copy(m.regs[0][10:], args)
 			return "T05thread:01;"
 		}
@@ -146,7 +146,7 @@ func TestRunsRefuse(t *testing.T) {
 		"unread text": {func(_ *recorder, m *machine) { m.refuses = fmt.Sprintf("m%x", uint64(begins)) }, Config{},
 			"read the kernel's text: gdb server: m"},
 		"another store": {func(_ *recorder, m *machine) {
-			m.stops[1] = func() string { m.cpu = 1; return "T05thread:02;watch:1234;" }
+			m.stops[1] = func() string { m.CPU = 1; return "T05thread:02;watch:1234;" }
 		}, Config{}, "step 2, CPU 1: the machine stopped for a store to 0x1234, which is not watched"},
 	} {
 		x, m := course(t)

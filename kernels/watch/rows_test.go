@@ -3,7 +3,6 @@
 package watch
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/textpoke/textpoke/internal/readtrace"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -117,16 +115,12 @@ func TestCPULists(t *testing.T) {
 // TestCellsOfRows: an interval in milliseconds; rounds and whether they are exact where something follows; isolated
 // CPUs where there are any.
 func TestCellsOfRows(t *testing.T) {
-	cells := func(r *Row) map[string]string {
-		row, err := Columns.Row(r)
-		if err != nil {
+	cells := func(r *Row) map[string]any {
+		facts := map[string]any{}
+		if err := Columns.AddTo(facts, r); err != nil {
 			t.Fatal(err)
 		}
-		out := map[string]string{}
-		for i, c := range Columns.Table("rows").Columns {
-			out[c.Name] = row[i].String()
-		}
-		return out
+		return facts
 	}
 	var w Watcher
 	for i, cal := range [][]int64{{0, 0, 0}, {30, 0, 30}, {61, 0, 60}, {61, 0, 60}} {
@@ -136,16 +130,15 @@ func TestCellsOfRows(t *testing.T) {
 		}
 		for _, r := range rows {
 			got := cells(&r)
-			want := map[string]string{"at_s": fmt.Sprint(i), "interval_ms": "1.5", "rounds": "30",
-				"exact": fmt.Sprint(i == 1), "isolated": "",
-				"burst": fmt.Sprint(29 + i)}
-			for name, text := range want {
-				if got[name] != text {
-					t.Errorf("interval %d: %s is %q, want %q", i, name, got[name], text)
+			want := map[string]any{"at_s": float64(i), "interval_ms": 1.5, "rounds": int64(30), "exact": i == 1,
+				"isolated": nil, "burst": int64(29 + i)}
+			for name, value := range want {
+				if got[name] != value {
+					t.Errorf("interval %d: %s is %v, want %v", i, name, got[name], value)
 				}
 			}
-			if r.Isolated = 0; cells(&r)["isolated"] != "0" {
-				t.Errorf("isolated CPUs took none: %q", cells(&r)["isolated"])
+			if r.Isolated = 0; cells(&r)["isolated"] != int64(0) {
+				t.Errorf("isolated CPUs took none: %v", cells(&r)["isolated"])
 			}
 		}
 	}
@@ -156,8 +149,8 @@ func TestCellsOfRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
-			if got := cells(&r); got["rounds"] != "" || got["exact"] != "" {
-				t.Errorf("of two CPUs follow %q rounds, exact %q", got["rounds"], got["exact"])
+			if got := cells(&r); got["rounds"] != nil || got["exact"] != nil {
+				t.Errorf("of two CPUs follow %v rounds, exact %v", got["rounds"], got["exact"])
 			}
 		}
 	}
@@ -166,27 +159,9 @@ func TestCellsOfRows(t *testing.T) {
 // TestTimelineOfRows: rounds with the functions that were called, and each CPU's counter, which is up during the
 // interval and 0 at its end; a row without rounds has no slice.
 func TestTimelineOfRows(t *testing.T) {
-	var b bytes.Buffer
-	w, line := Watcher{}, NewTimeline(&b)
-	for i, s := range []interrupts.Snapshot{reading(t, 0, 0, 0, 0), reading(t, 0, 7, 7, 7), reading(t, 0, 7, 7, 1007)} {
-		rows, err := w.Next(s, time.Duration(i)*time.Second, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range rows {
-			r.Calls = map[int]string{1: "f 21"}[i]
-			line.Add(&r)
-		}
-	}
-	if err := line.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := readtrace.Read(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, track := range f.Under("CAL Function call interrupts") {
+	for _, track := range timelineOf(t, map[int]string{1: "f 21"}, reading(t, 0, 0, 0, 0), reading(t, 0, 7, 7, 7),
+		reading(t, 0, 7, 7, 1007)) {
 		for _, s := range track.Slices {
 			got = append(got, fmt.Sprintf("%s: %s %d-%d", track.Name, s.Name, s.From, s.Until))
 		}

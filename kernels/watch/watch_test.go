@@ -235,16 +235,18 @@ func TestNamesOfNoTracing(t *testing.T) {
 	}
 }
 
-// TestTimeline: another reader finds the rounds as slices and each CPU's counter.
-func TestTimeline(t *testing.T) {
+// timelineOf is what another reader finds in a timeline of readings, one a second. The i-th row calls what calls has.
+func timelineOf(t *testing.T, calls map[int]string, readings ...interrupts.Snapshot) []*readtrace.Track {
+	t.Helper()
 	var b bytes.Buffer
 	w, line := Watcher{}, NewTimeline(&b)
-	for i, s := range []interrupts.Snapshot{reading(t, 0, 0, 0), reading(t, 0, 7, 7), reading(t, 0, 10, 10)} {
+	for i, s := range readings {
 		rows, err := w.Next(s, time.Duration(i)*time.Second, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
+			r.Calls = calls[i]
 			line.Add(&r)
 		}
 	}
@@ -255,8 +257,13 @@ func TestTimeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f.Under("CAL Function call interrupts")
+}
+
+// TestTimeline: another reader finds the rounds as slices and each CPU's counter.
+func TestTimeline(t *testing.T) {
 	var slices []string
-	for _, track := range f.Under("CAL Function call interrupts") {
+	for _, track := range timelineOf(t, nil, reading(t, 0, 0, 0), reading(t, 0, 7, 7), reading(t, 0, 10, 10)) {
 		for _, s := range track.Slices {
 			slices = append(slices, fmt.Sprintf("%s %d-%d", s.Name, s.From, s.Until))
 		}
