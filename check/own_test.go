@@ -47,7 +47,7 @@ func TestOrderOfAxes(t *testing.T) {
 	}
 }
 
-// TestPresetsOfAxes: what is asked where nothing is chosen, and it is asked again without a word.
+// TestPresetsOfAxes: the values that are asked where nothing is chosen; asked for by name, they are the same.
 func TestPresetsOfAxes(t *testing.T) {
 	for name, want := range map[string]string{"buffer": "dynamic", "cpus": "2", "layout": "", "sites": "2", "patchers": "1",
 		"workload": "endless"} {

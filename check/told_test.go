@@ -90,7 +90,7 @@ func TestCoveredIsTold(t *testing.T) {
 	}
 }
 
-// TestCellsOfVerdicts: what is counted by rules of our own.
+// TestCellsOfVerdicts: cells that no field of a row holds.
 func TestCellsOfVerdicts(t *testing.T) {
 	q := only(t, axis.Choices{"arch": {"x86_64"}, "cpus": {"3"}, "sites": {"1"}, "patchers": {"2"}, "contend": {"true"},
 		"workload": {"once"}})

@@ -49,7 +49,7 @@ func (s stub) Patchable(ops string, record int) error {
 	return s.Machine.Patchable(ops, record)
 }
 
-// startOn starts a service on the world's machine as a stub changes it. What is changed of the service's
+// startOn starts a service on the world's machine as a stub changes it. Changes of the service's
 // configuration is changed last.
 func (w *world) startOn(t *testing.T, as stub, change func(*Config)) (*Service, func(), error) {
 	t.Helper()

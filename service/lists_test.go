@@ -180,7 +180,7 @@ func TestFilterHasAnEnd(t *testing.T) {
 	}
 }
 
-// TestNobodyIsCounted: what is refused, or has ended, is not on its way; a name that there is not is told, clipped.
+// TestNobodyIsCounted: refused and ended updates are not on their way; an unknown name is told, clipped.
 func TestNobodyIsCounted(t *testing.T) {
 	s, _ := newWorld(t).start(t)
 	for name, want := range map[string]string{"nobody": "no such symbol or address",

@@ -108,7 +108,7 @@ mkdir -p "$3/usr/src"; for a in $(cat "$2"); do cp "$a" "$3/usr/src/"; done`
 	}
 }
 
-// TestSourcesRefused: what is no source is refused by its name, and says why in a line.
+// TestSourcesRefused: a file that is no source is refused by its name, in one line that says why.
 func TestSourcesRefused(t *testing.T) {
 	two, one := archived(t, "linux", "other"), archived(t, "linux")
 	empty := filepath.Join(t.TempDir(), "empty.deb")

@@ -85,7 +85,7 @@ func TestSingleIsJudged(t *testing.T) {
 }
 
 // TestMemoryOfQueues: functions that the code calls for memory give as much as they are asked for, each time elsewhere;
-// what is made larger holds what it held; and bytes are copied and repeated.
+// a buffer that grows keeps its bytes; and bytes are copied and repeated.
 func TestMemoryOfQueues(t *testing.T) {
 	k := vectorKernel(t, "-DSLOTS=0", "-DROUNDS=3")
 	q := k.newQueue()

@@ -220,8 +220,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestRecordRefuses: what is no kernel, or one in which no function is found that stores to text, is refused before it
-// is booted.
+// TestRecordRefuses: a file that is no kernel, or one in which no function is found that stores to text, is refused
+// before it is booted.
 func TestRecordRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Image")
 	var c Config

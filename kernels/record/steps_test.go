@@ -152,7 +152,7 @@ func TestRoundsOfCallbacks(t *testing.T) {
 }
 
 // TestReferencesAreCounted: a word that grows is a batch that is published, or a handler that takes it, and one that
-// shrinks the opposite; one that stays is nothing; a word that nobody watches is an error.
+// shrinks the opposite; one that stays is nothing; a word that is not watched is an error.
 func TestReferencesAreCounted(t *testing.T) {
 	x, m := recorderOf(t)
 	const word = key
@@ -210,7 +210,7 @@ func TestEndsWithWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestWritten: a recording as text, line by line; what is not known is left out.
+// TestWritten: a recording as text, line by line; unknown values are left out.
 func TestWritten(t *testing.T) {
 	r := &Recording{Image: "hash", Release: "7.2", Arch: "x86_64", CPUs: 2, Protocol: "breakpoint", Actions: []string{"a",
 		"b"},

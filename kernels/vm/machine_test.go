@@ -41,8 +41,8 @@ func TestAsMeasured(t *testing.T) {
 	}
 }
 
-// TestModuleEntries: a module goes into the machine unpacked, under the name of its file; what is none is refused by
-// its name.
+// TestModuleEntries: a module goes into the machine unpacked, under the name of its file; a file that is none is
+// refused by its name.
 func TestModuleEntries(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -156,7 +156,7 @@ func nextFile(t *testing.T, name string) uintptr {
 	return f.Fd()
 }
 
-// TestWhyAMachineFailed: the first reason that counts: whoever asked for an end, the guest, the emulator's own words,
+// TestWhyAMachineFailed: the first reason that counts: who asked for an end, the guest, the emulator's own words,
 // its exit, or a kernel that went off by itself, before the guest said anything or behind.
 func TestWhyAMachineFailed(t *testing.T) {
 	guest, exit := errors.New("the guest: no"), errors.New("exit status 1")
@@ -323,8 +323,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestNothingIsPredicted: of what is no kernel, or of one that does not say how it patches, nothing is; the reason is
-// told.
+// TestNothingIsPredicted: a file that is no kernel, or one that does not say how it patches, has no forecast; the
+// reason is told.
 func TestNothingIsPredicted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Image")
 	for _, text := range []string{"", string(fakekernel.Make("offsets-last").Data)} {

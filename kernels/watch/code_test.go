@@ -114,7 +114,7 @@ func (p *processor) call(fn asm.BuiltinFunc) {
 	default:
 		p.t.Fatalf("function %d is called", fn)
 	}
-	for i := 1; i <= 5; i++ { // what a call leaves there is nobody's to use
+	for i := 1; i <= 5; i++ { // a call may leave anything there
 		p.r[i] = 0xdead_dead_dead_dead
 	}
 	p.r[0] = result

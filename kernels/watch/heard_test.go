@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
-// traced is a tracefs that has some events, and notes what is done with it.
+// traced is a tracefs that has some events, and notes its uses.
 type traced struct {
 	tracefs.Files
 	has         []string // files that can be written, as their names end
@@ -243,8 +243,8 @@ func TestMostOf(t *testing.T) {
 	}
 }
 
-// TestWho: a service's threads are one sender, by its name and without a number; who is nobody stays so. What comes
-// with a task and a function counts as a call.
+// TestWho: a service's threads are one sender, by its name and without a number; a sender without a name stays without
+// one. What comes with a task and a function counts as a call.
 func TestWho(t *testing.T) {
 	var asked []string
 	c := Causes{Who: func(task string, pid int) string {

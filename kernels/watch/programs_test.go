@@ -230,7 +230,7 @@ func TestLoads(t *testing.T) {
 		{nil, errNoEvents.Error()},
 		{map[string]string{"events/csd/csd_queue_cpu/format": "no fields"}, "csd/csd_queue_cpu: its format has no field cpu"},
 		{map[string]string{"events/tlb/tlb_flush/format": "no fields"}, "tlb/tlb_flush: its format has no field reason"},
-		{map[string]string{"events/timer/timer_expire_entry/format": "no fields"}, errNoEvents.Error()}, // nobody is isolated
+		{map[string]string{"events/timer/timer_expire_entry/format": "no fields"}, errNoEvents.Error()}, // no CPU is isolated
 	} {
 		if s, err := load(formatted{of: c.of}, nil); s != nil || err == nil || err.Error() != c.want {
 			t.Errorf("%v: %v, %v, want %s", c.of, s, err, c.want)

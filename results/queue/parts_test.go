@@ -309,7 +309,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestOpen: a run's description must be its own and of this program; what is not there was removed by who submitted
+// TestOpen: a run's description must be its own and of this program; a missing one was removed by who submitted
 // it. Of more runs than a worker keeps, the oldest is forgotten.
 func TestOpen(t *testing.T) {
 	q := connect(t, alone(t).ClientURL(), Options{Name: "w"})

@@ -134,7 +134,7 @@ type pieces struct {
 	w        http.ResponseWriter
 	out      *http.ResponseController
 	patience time.Duration
-	text     *bytes.Buffer // the next; what is in it was sent before
+	text     *bytes.Buffer // the next piece, over what was sent before
 }
 
 // stream writes events to one reader.

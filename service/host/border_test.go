@@ -24,7 +24,8 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// TestFewerCPUs: interrupts of a CPU behind the last that may be there are nobody's, and an isolated one there is none.
+// TestFewerCPUs: interrupts of a CPU behind the last that may be there do not count, and an isolated CPU there does not
+// either.
 func TestFewerCPUs(t *testing.T) {
 	w := newWorld(t)
 	for name, text := range map[string]string{"possible": "0-1", "isolated": "1-2", "nohz_full": "2"} {
@@ -145,7 +146,7 @@ type refusing struct{ err error }
 func (r refusing) Held() ([]tracefs.Function, bool, error)              { return nil, false, r.err }
 func (r refusing) Trace([]tracefs.Function) ([]tracefs.Function, error) { return nil, r.err }
 
-// TestAllSay: what is wrong in each of the ops is told, in their order.
+// TestAllSay: the faults of each of the ops are told, in their order.
 func TestAllSay(t *testing.T) {
 	w := newWorld(t)
 	h := w.machine()
@@ -213,7 +214,7 @@ func TestFirstLines(t *testing.T) {
 	}
 	f := &follower{keep: func(*service.Line) bool { return true }, more: make(chan struct{}, 1)}
 	joined := make(chan error)
-	p.mu.Lock() // so that nobody comes meanwhile
+	p.mu.Lock() // so that no follower comes meanwhile
 	go func() { joined <- p.join(f) }()
 	if n := <-known; n != 1 {
 		t.Errorf("%d followers at the first reading, want 1", n)

@@ -105,7 +105,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// unlike is what is wrong with the rows of updates before next, of which some are kept, and open or not.
+// unlike tells faults in the rows of updates before next, of which some are kept, and open or not.
 func (s *state) unlike(kept map[int64]bool, next int64) string {
 	for id := range next + 2 {
 		open, there := kept[id]

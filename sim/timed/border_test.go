@@ -26,7 +26,7 @@ func (s *said) Uint64() uint64 {
 func saying(floats ...float64) *rand.Rand { return rand.New((*said)(&floats)) }
 
 // TestDrawnCalls: of a weight of 1 in quarters, the batch has the first, recent stores the second and third, the fourth
-// belongs to nobody; each begins at its border. Who is drawn by an older one of two stores to a site did not call.
+// belongs to no CPU; each begins at its border. Who is drawn by an older one of two stores to a site did not call.
 func TestDrawnCalls(t *testing.T) {
 	c := newCalls(4, 1e6, 0, saying())
 	c.weight = []float64{0.25, 0.25, 0.25, 0.25}
@@ -223,7 +223,7 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// TestStill: what is published stays as it is until the next step of the patcher that may change it.
+// TestStill: published entries stay as they are until the next step of the patcher that may change it.
 func TestStill(t *testing.T) {
 	k := primes()
 	m := newRig(t, plain("x86_64", "breakpoint", 4, "2", k)).Machine
@@ -256,7 +256,7 @@ func TestStill(t *testing.T) {
 }
 
 // TestRepeatedTraps: a trap is repeated where the batch and the text are those of the last one, every CPU sees them, it
-// is over before they change, and nobody listens.
+// is over before they change, and no listener is there.
 func TestRepeatedTraps(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m *Machine)

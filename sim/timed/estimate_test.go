@@ -207,7 +207,7 @@ func TestEstimateOfQueues(t *testing.T) {
 	if got, _, _ := own.Figures(&c); math.Abs(got-u) > 1e-6 {
 		t.Errorf("without a shared counter there is no queue: %g, want %g", got, u)
 	}
-	out.Update, out.Exposure, out.Stolen[1] = 0, 0, 0 // less than the sums: nobody waited
+	out.Update, out.Exposure, out.Stolen[1] = 0, 0, 0 // less than the sums: no CPU waited
 	if got, gotExposure, _ := estimated(int3.SharedRef, c, plan, out).Figures(&c); math.Abs(got-u) > 1e-6 ||
 		math.Abs(gotExposure-x) > 1e-6 {
 		t.Errorf("nobody waited: %g and %g, want %g and %g", got, gotExposure, u, x)

@@ -82,7 +82,7 @@ func TestStoresExpose(t *testing.T) {
 }
 
 // TestLiteralsLead: a literal that leads to a tracer makes its site's calls traced ones, one that leads to what was
-// freed or never known makes every call an event; sites that nobody calls change nothing.
+// freed or never known makes every call an event; sites that are never called change nothing.
 func TestLiteralsLead(t *testing.T) {
 	c := plain("arm64", "native", 3, "2", primes())
 	c.Called = 2
@@ -132,7 +132,7 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestChoices: sites are the ones that were drawn, nobody enters the kernel unless he is to, and versions are any of all.
+// TestChoices: sites are the ones that were drawn, no CPU enters the kernel unless it is to, and versions are any of all.
 func TestChoices(t *testing.T) {
 	m := newRig(t, plain("x86_64", "breakpoint", 4, "2", primes())).Machine
 	c := &m.steps

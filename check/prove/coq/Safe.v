@@ -259,7 +259,8 @@ Qed.
 
 (** Where the acting CPU is makes no difference to a step that takes no promise back, but that some cannot be. *)
 Lemma anywhere : forall T ix crowd b mine here there k at_ raw, forallb stays (effects b) = true ->
-  leads_inside T ix crowd b mine here (eqb here at_) k at_ raw = true -> leads_inside T ix crowd b mine here there k at_ raw = true.
+  leads_inside T ix crowd b mine here (eqb here at_) k at_ raw = true ->
+  leads_inside T ix crowd b mine here there k at_ raw = true.
 Proof.
   intros T ix crowd b mine here there k at1 raw P. unfold leads_inside. cbv zeta.
   assert (E : forall a, new T mine here (eqb here at1) (choosing k raw) (effects b) a =
@@ -454,7 +455,8 @@ Section Safe.
     intros st Hst ch c0 s0 b Hb [Habout Hwhen].
     assert (L : forall c s, exists at1 raw, at1 = is same_site (at_ st c) s /\
       (forall a, choosing (ch s) raw a = value st ch c s a) /\
-      leads_inside T (index_of (views T)) (crowds (views T)) b (is same_cpu c c0) (is same_site s s0) (is same_site (at_ st c) s0)
+      leads_inside T (index_of (views T)) (crowds (views T)) b
+        (is same_cpu c c0) (is same_site s s0) (is same_site (at_ st c) s0)
         (ch s) at1 raw = true).
     { intros c s. destruct (cover st Hst ch c s) as (v & r & Hv & Hr & Ha & Hf).
       exists (fst r), (snd r). repeat split; auto. now apply leads with v. }

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFunctionNumbers: types are counted from 1, whatever lies between them; what is no function has no number.
+// TestFunctionNumbers: types are counted from 1, whatever lies between them; a type that is no function has no number.
 func TestFunctionNumbers(t *testing.T) {
 	word := &btf.Int{Name: "int", Size: 4}
 	proto := &btf.FuncProto{Return: word, Params: []btf.FuncParam{{Name: "a", Type: word}, {Name: "b", Type: word}}}

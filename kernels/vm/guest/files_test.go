@@ -254,7 +254,7 @@ func TestStacks(t *testing.T) {
 }
 
 // TestCalledProbes: the functions that interrupt are probed as far as they can be, for as long as the action; the
-// buffer is made larger, and what is recorded is what lies between on and off.
+// buffer is made larger, and records come from between on and off.
 func TestCalledProbes(t *testing.T) {
 	trigger := func(i int) string { return traced(fmt.Sprintf("events/callers/sender%d/trigger", i)) }
 	files := map[string]string{traced("kprobe_events"): "", traced("buffer_size_kb"): "64", traced("trace"): "old",

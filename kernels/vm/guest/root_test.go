@@ -88,7 +88,7 @@ func (r root) holds(name string) string {
 	return string(b)
 }
 
-// heard is what is told on the console meanwhile, each line's text; the checksums are right.
+// heard is all that the guest tells on the console meanwhile, each line's text; the checksums are right.
 func heard(t *testing.T, do func()) (lines []string) {
 	t.Helper()
 	from, to, err := os.Pipe()
