@@ -249,7 +249,11 @@ func (c *cell) Take(_ int, masked bool) (cpus.Taken, bool) {
 }
 
 // Answer implements cpus.Shared.
-func (c *cell) Answer(cpus.Ticket) { c.write(asked, askedNothing) }
+func (c *cell) Answer(cpus.Ticket) {
+	if !c.m.preempts || c.read(asked) == owesAnswer { // or a task that was preempted owed it
+		c.write(asked, askedNothing)
+	}
+}
 
 // EnterKernel and LeaveKernel implement cpus.Shared.
 func (c *cell) EnterKernel(int) cpus.Space {

@@ -4,6 +4,7 @@ package prove
 
 import (
 	"context"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -30,15 +31,15 @@ type closure struct {
 	foreign map[number][]branch
 	noted   map[string]bool
 	looks   map[number][]int // views, by the CPU's state
-	holders map[view]bool    // by the patcher's own attributes: some handler holds a reference
-	grew    bool             // holders has grown
+	crowd   map[view]values  // what CPUs do that others look for: by the patcher's own attributes, and by the site's too
+	grew    bool             // crowd has grown
 }
 
 // closeViews goes from view to view until no step leads to another one. Steps that break
 // something lead nowhere. It ends early when ctx does, and with the limit that is hit.
 func (m *machine) closeViews(ctx context.Context) (c *closure, err error) {
 	c = &closure{machine: m, index: map[view]int{}, fired: map[string]bool{}, foreign: map[number][]branch{},
-		noted: map[string]bool{}, looks: map[number][]int{}, holders: map[view]bool{}}
+		noted: map[string]bool{}, looks: map[number][]int{}, crowd: map[view]values{}}
 	defer func() {
 		switch l := recover().(type) {
 		case nil:
@@ -91,10 +92,11 @@ func (c *closure) unreached() string {
 	return ""
 }
 
-// patchersOwn is the patcher's part of a view.
-func patchersOwn(v *view) (p view) {
+// part is what a view says of the patcher, or of whom else it is asked for. What it leaves out is a number that no
+// attribute has.
+func (v *view) part(of ...locus) (p view) {
 	for a := range numAttrs {
-		if attrs[a].of == ofPatcher {
+		if p[a] = number(maxValues + 1); slices.Contains(of, attrs[a].of) {
 			p[a] = v[a]
 		}
 	}
@@ -111,8 +113,11 @@ func (c *closure) add(v view, from int, by string) {
 	c.index[v] = i
 	c.views, c.from, c.by = append(c.views, v), append(c.from, from), append(c.by, by)
 	c.looks[v[does]] = append(c.looks[v[does]], i)
-	if g := patchersOwn(&v); c.code.Path.Holds(c.cpus.list[v[does]].Phase) && !c.holders[g] {
-		c.holders[g], c.grew = true, true
+	if is := &c.cpus.list[v[does]]; c.code.Path.Holds(is.Phase) || is.Role == ofPreempted {
+		for _, of := range []view{v.part(ofPatcher), v.part(ofPatcher, ofSite)} {
+			c.grew = c.grew || !c.crowd[of].has(v[does])
+			c.crowd[of] = c.crowd[of].union(only(v[does]))
+		}
 	}
 	for _, b := range c.foreign[v[does]] {
 		c.apply(i, &b, part{cpu: true})
@@ -125,6 +130,11 @@ func (c *closure) expand(i int) {
 	for _, b := range c.stepsOfCPU(v[does], &v) {
 		c.noteElsewhere(v[does], b)
 		c.apply(i, &b, part{cpu: true, site: true})
+	}
+	for _, b := range c.foreign[v[does]] { // the crowd may have grown since these were noted
+		if slices.ContainsFunc(b.when, func(w cond) bool { return w.who == some }) {
+			c.apply(i, &b, part{cpu: true})
+		}
 	}
 	for _, b := range append(c.stepsOfPatcher(v[place], &v), c.drains(&v)...) {
 		c.apply(i, &b, part{b.onCPU, b.onSite})
@@ -150,8 +160,11 @@ func (c *closure) noteElsewhere(d number, b branch) {
 		return
 	}
 	e := c.elsewhere(d)
-	there := branch{name: b.name + " elsewhere", onCPU: true}
+	there := branch{name: b.name + " elsewhere", onCPU: true, rare: b.rare}
 	for _, w := range b.when {
+		if w.who == someHere { // this site does not know the other one
+			w.who = some
+		}
 		if a := w.any[0].attr; w.who != own || a != does && attrs[a].of != ofSite && attrs[a].of != ofPair {
 			there.when = append(there.when, w)
 		}
@@ -204,7 +217,8 @@ func (c *closure) may(v *view, b *branch, p part) bool {
 		switch {
 		case w.who == own && !p.concerns(w.any[0].attr):
 		case anyHolds(w.any, v):
-		case w.who == some && w.any[0].attr == does && c.holders[patchersOwn(v)]:
+		case w.who == some && w.any[0].attr == does && c.crowd[v.part(ofPatcher)].meets(w.any[0].in):
+		case w.who == someHere && c.crowd[v.part(ofPatcher, ofSite)].meets(w.any[0].in):
 		default:
 			return false
 		}

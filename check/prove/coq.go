@@ -87,6 +87,8 @@ func (w *writer) coqSteps(all []named) (list []string) {
 			for _, c := range o.when {
 				scope := "EverySite "
 				switch {
+				case c.who == someHere:
+					scope = "SomeHere "
 				case c.who == some:
 					scope = "SomeCpu "
 				case attrs[c.any[0].attr].of == ofCPU:

@@ -15,10 +15,10 @@ const looksForInterrupts = "cpu looks for interrupts"
 // in any state where there is none.
 func (m *machine) stepsOfCPU(d number, of *view) []branch {
 	was := m.cpus.list[d]
-	if was.Over(m.code) {
-		return nil
+	out, c := slices.Concat(m.nmis(d), m.preemptions(d)), &cell{m: m, of: of}
+	if was.Over(m.code) || was.Role == ofPreempted {
+		return out
 	}
-	out, c := m.nmis(d), &cell{m: m, of: of}
 	here := []cond{{own, []test{{does, only(d)}}}}
 	if !was.InNMI() { // it comes to a CPU that a patcher sits on, too
 		here = append(here, cond{own, []test{{home, only(0)}}})
@@ -133,7 +133,7 @@ func (m *machine) nmis(d number) []branch {
 	if !m.code.Disturbs(&was) {
 		return nil
 	}
-	list := []branch{{name: "cpu is hit by an NMI"}, {name: "cpu returns from an NMI that has fetched afresh"}}
+	list := []branch{{name: "cpu is hit by an NMI", rare: true}, {name: "cpu returns from an NMI that has fetched afresh"}}
 	in := was
 	in.NMI()
 	list[0].then = []update{{attr: does, to: m.cpu(in)}}

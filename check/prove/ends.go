@@ -18,7 +18,8 @@ import (
 // Then some way leads on from every state of every machine: its CPUs go theirs, one after the other.
 // Loops end because there are finitely many sites, and each turn takes one. It says that a way on
 // exists, as `check --liveness` does, and not that it is taken: CPUs whose steps are fair take it.
-// CPUs come online, go offline and take NMIs finitely often.
+// CPUs come online, go offline and take NMIs finitely often. Tasks are preempted finitely often, and some
+// busy CPU takes up each that was.
 
 // stuck is the first wait for which that is not so: the step, and the CPU's state there; "" for none.
 func (c *closure) stuck() string {
@@ -44,9 +45,10 @@ func (c *closure) stuckAt(p number, views []int) int {
 	for _, i := range views {
 		next[i] = c.leads(i)
 	}
-	for _, w := range c.awaited(p, views) {
+	for _, all := range c.awaited(p, views) {
 		free := func(i int) bool {
-			return anyHolds(w.any, &c.views[i]) || c.cpus.list[c.views[i][does]].Over(c.code)
+			waits := func(w cond) bool { return !anyHolds(w.any, &c.views[i]) }
+			return !slices.ContainsFunc(all, waits) || c.cpus.list[c.views[i][does]].Over(c.code)
 		}
 		unmasks := func(i int) bool {
 			ph := c.cpus.list[c.views[i][does]].Phase
@@ -84,16 +86,17 @@ func noWay(views []int, next map[int]leads, is func(int) bool, to func(leads, ma
 	return -1
 }
 
-// awaited is what a patcher that leaves a place for the next step waits for.
-func (c *closure) awaited(p number, views []int) (list []cond) {
+// awaited is what a patcher that leaves a place for the next step waits for, by what the step can amount to: all of that
+// at once.
+func (c *closure) awaited(p number, views []int) (list [][]cond) {
 	if len(views) == 0 {
 		return nil
 	}
 	for _, b := range c.stepsOfPatcher(p, &c.views[views[0]]) {
-		for _, w := range b.when {
-			if (w.who == every || w.any[0].attr == reference) && b.broken == "" {
-				list = append(list, w)
-			}
+		if b.broken == "" {
+			list = append(list, slices.DeleteFunc(slices.Clone(b.when), func(w cond) bool {
+				return w.who != every && w.any[0].attr != reference
+			}))
 		}
 	}
 	return list
@@ -138,7 +141,7 @@ func (c *closure) leads(i int) (l leads) {
 	for n, b := range slices.Concat(itself, c.foreign[v[does]]) {
 		behind, ok := to(&b)
 		switch {
-		case !ok || c.cpus.list[c.views[behind][does]].InNMI() && !is.InNMI():
+		case !ok || b.rare:
 			continue
 		case n >= len(itself): // at another site
 		case slices.ContainsFunc(b.when, func(w cond) bool { return w.who != own }):

@@ -105,6 +105,9 @@ func (c *cell) Share(a poke.Access) bool {
 // Send implements poke.Ground.
 func (c *cell) Send(cause cpus.Cause, lazy bool) {
 	to, _ := c.send(lazy)
+	if cause == cpus.Quiesce {
+		c.askPreempted()
+	}
 	c.effect(update{attr: asked, to: askedFor[cause], ofCPUs: every, provided: to})
 }
 
@@ -113,6 +116,9 @@ func (c *cell) send(lazy bool) (to, leftOut []test) {
 	to = []test{{home, only(0)}}
 	if c.m.code.Path.ComesUp {
 		to = append(to, test{does, others(c.m.cpus.where(func(s *cpus.CPU) bool { return s.Offline(c.m.code) }))})
+	}
+	if c.m.preempts {
+		to = append(to, test{does, others(c.m.arePreempted())})
 	}
 	if !lazy {
 		return to, nil
@@ -126,6 +132,9 @@ func (c *cell) send(lazy bool) (to, leftOut []test) {
 // Answered implements poke.Ground.
 func (c *cell) Answered() bool {
 	c.needs(every, test{asked, only(askedNothing)})
+	if c.m.preempts {
+		c.needs(every, test{does, others(c.m.oweQuiet())})
+	}
 	return true
 }
 

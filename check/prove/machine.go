@@ -42,6 +42,7 @@ type machine struct {
 	ordered   bool // windows keep their order
 	rules     poke.Rules
 	overfull  bool // batches may hold more than the vector
+	preempts  bool // tasks are preempted between any two of their instructions
 	table     cpus.OpsTable
 	codec     cpus.Codec
 	program   *program
@@ -67,7 +68,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		return nil, err
 	}
 	two := *s
-	two.Sites, two.Preempt = 2, false
+	two.Sites = 2
 	two.Descending = false // a batch has any sites, in any order
 	if len(two.Roles) < 2 {
 		two.Roles = []cpus.Role{cpus.Busy, cpus.Busy}
@@ -80,10 +81,13 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	if err := nmisTold(&code.Path); err != nil {
 		return nil, err
 	}
+	if err := preemptionTold(&code.Path); s.Preempt && err != nil {
+		return nil, err
+	}
 	code.Sites = code.Sites[:1]
 	m := &machine{
 		code: &code, patches: from.Programs[0].Patches, nopOps: from.NopOps, lookup: s.Lookup, refs: s.Refs,
-		roles: []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(),
+		roles: []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(), preempts: s.Preempt,
 	}
 	m.misplaced = s.Mutation.Filling == poke.AsQueued && m.misses()
 	m.shifted = s.Mutation.Filling == poke.Shifted && s.Protocol.Batching != poke.Single

@@ -49,9 +49,10 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 	}
 	s := explore.Setup{
 		Arch: a, Sites: 1, Roles: make([]cpus.Role, 2), Buffer: sched.Dynamic,
-		Fetch:  rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Weak, cpus.Coherent, cpus.Atomic}).Draw(rt, "fetch"),
-		Refs:   rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs"),
-		Lookup: rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
+		Fetch:   rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Weak, cpus.Coherent, cpus.Atomic}).Draw(rt, "fetch"),
+		Refs:    rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs"),
+		Lookup:  rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
+		Preempt: rapid.IntRange(0, 3).Draw(rt, "preempt") == 0,
 	}
 	text := randomPlan(rt, a.Traits().StoresBuffered)
 	if s.Protocol, err = poke.ParseProtocol("random.plan", []byte(text)); err != nil {
@@ -73,6 +74,9 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 			counts["proved, and "+what]++
 		}
 	}
+	if s.Preempt {
+		counts["proved, and tasks are preempted"]++
+	}
 	if p.Stuck == "" {
 		counts["proved, and updates end"]++
 		neverStuck(rt, s, text)
@@ -87,7 +91,11 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 
 // neverStuck holds a proof that updates end against the explorer.
 func neverStuck(rt *rapid.T, s explore.Setup, text string) {
-	m := endless(rt, s, size{2, 1})
+	other := lastRoles
+	if s.Preempt { // an idle CPU takes no task up
+		other = other[:3]
+	}
+	m := endless(rt, s, size{2, 1}, other)
 	r, err := explore.Liveness(rt.Context(), m, explore.Options{LimitStates: fewStates})
 	if err != nil {
 		rt.Fatal(err)
@@ -100,7 +108,7 @@ func neverStuck(rt *rapid.T, s explore.Setup, text string) {
 // breaksOn is what a machine breaks that goes on for ever, as far as it is followed.
 func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
 	all, _ := explore.ParseReductions("all")
-	r, err := explore.Explore(rt.Context(), endless(rt, s, n), explore.Options{Reduce: all, Workers: 1,
+	r, err := explore.Explore(rt.Context(), endless(rt, s, n, lastRoles), explore.Options{Reduce: all, Workers: 1,
 		LimitStates: someStates})
 	if err != nil {
 		rt.Fatal(err)
@@ -108,10 +116,13 @@ func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
 	return r.Violation
 }
 
+// lastRoles are what the last CPU of a machine is drawn from.
+var lastRoles = []cpus.Role{cpus.Busy, cpus.Busy, cpus.IrqsOff, cpus.Idle}
+
 // endless is a machine of a setup that goes on for ever.
-func endless(rt *rapid.T, s explore.Setup, n size) *explore.Model {
+func endless(rt *rapid.T, s explore.Setup, n size, last []cpus.Role) *explore.Model {
 	s.Workload, s.Sites, s.Roles = explore.Endless, n.sites, make([]cpus.Role, n.cpus)
-	s.Roles[n.cpus-1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.IrqsOff, cpus.Idle}).Draw(rt, "role")
+	s.Roles[n.cpus-1] = rapid.SampledFrom(last).Draw(rt, "role")
 	m, err := s.Model()
 	if err == nil && m.Code.Path.Tells {
 		s.Roles[n.cpus-1] = cpus.Isolated

@@ -52,9 +52,6 @@ func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (
 		return nil, err
 	}
 	r := &Row{Question: q, Proof: p, Verdict: Unproved, Solver: "none", Condition: p.Why()}
-	if q.Preempt && p.Closed() {
-		r.Condition = "a task that is preempted can be anywhere, and no view is about one"
-	}
 	if r.Condition == "" {
 		r.Verdict = Proved
 		if s == nil {
@@ -213,7 +210,11 @@ func (r *Row) Assumes() string {
 	if r.Model.Code.Path.GoesDown {
 		online = "CPUs go offline and come online at any time"
 	}
-	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are not preempted inside of a call; ", r.Fetch, online)
+	not := "not "
+	if r.Question.Preempt {
+		not = ""
+	}
+	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are %spreempted inside of a call; ", r.Fetch, online, not)
 	if at := r.Model.Code.Sites[0]; r.Question.Offset != 0 || r.Model.FinerElsewhere() {
 		line += fmt.Sprintf("sites at %d mod 8; ", at%8)
 	}

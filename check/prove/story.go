@@ -77,6 +77,9 @@ func (m *machine) value(a attr, x number) string {
 func (m *machine) doing(d number) string {
 	c := m.cpus.list[d]
 	s := fmt.Sprintf("%s %s", c.Role, c.Phase)
+	if c.Role == ofPreempted {
+		s = "preempted task " + c.Phase.String()
+	}
 	if c.InInterrupt() {
 		s += " (from " + c.Back.String() + ")"
 	}

@@ -94,6 +94,16 @@ func (s values) union(t values) values {
 	return s
 }
 
+// meets tells whether two sets have a member in common.
+func (s values) meets(t values) bool {
+	for i := range s {
+		if s[i]&t[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // list is the members below n.
 func (s values) list(n int) (out []number) {
 	for x := range n {
@@ -140,13 +150,14 @@ func (d *domain[T]) where(is func(v *T) bool) (s values) {
 type limit string
 
 // scope says whose attribute is meant: the acting CPU's or site's own (or the only
-// patcher's), that of every one, or of some.
+// patcher's), that of every one, of some CPU, or of some CPU that is at the acting site.
 type scope uint8
 
 const (
 	own scope = iota
 	every
 	some
+	someHere
 )
 
 // test asks whether an attribute has one of some values.
@@ -191,6 +202,7 @@ type branch struct {
 	onCPU  bool // there is an acting CPU
 	onSite bool // there is an acting site
 	picks  bool // it depends on the choice
+	rare   bool // it happens finitely often while a patcher waits
 }
 
 // holds tells whether a view has one of the values.

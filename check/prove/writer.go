@@ -201,6 +201,8 @@ func (w *writer) guardOf(o *outcome) string {
 			return disj(spelling.Each(c.any, func(t test) string { return w.is(t.attr, term(t.attr, "", cpu, site), t.in) }))
 		}
 		switch {
+		case c.who == someHere:
+			all = append(all, tests("c9", "s0"), "(= (at c9) s0)")
 		case c.who == some:
 			all = append(all, tests("c9", "s0"))
 		case attrs[c.any[0].attr].of == ofCPU:

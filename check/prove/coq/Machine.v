@@ -42,8 +42,10 @@ Definition per_site a := match a with
 (** An attribute has one of some values: bit x of [among] is set for value x. *)
 Record test := Test { reads : attr; among : N }.
 
-(** One of some tests holds: of the CPU and the site that act, of every CPU, of every site, of some CPU. *)
-Inductive cond := Own (l : list test) | EveryCpu (l : list test) | EverySite (l : list test) | SomeCpu (l : list test).
+(** One of some tests holds: of the CPU and the site that act, of every CPU, of every site, of some CPU,
+    of some CPU that is at the site. *)
+Inductive cond := Own (l : list test) | EveryCpu (l : list test) | EverySite (l : list test) | SomeCpu (l : list test)
+  | SomeHere (l : list test).
 
 (** A value; a window with a text more; a window of the text that is there; what a CPU does without its promise. *)
 Inductive change := Become (x : N) | Push (t : nat) | Fresh | Older.
@@ -127,6 +129,7 @@ Section Machine.
     | EveryCpu l => forall c, existsb (holds (value st ch c s0)) l = true
     | EverySite l => forall s, existsb (holds (value st ch c0 s)) l = true
     | SomeCpu l => exists c, existsb (holds (value st ch c s0)) l = true
+    | SomeHere l => exists c, at_ st c = s0 /\ existsb (holds (value st ch c s0)) l = true
     end.
 
   (** A CPU and a site can make a step. A CPU that is in the middle of something goes on at its site. *)

@@ -45,6 +45,10 @@ Definition both := [true; false].
 Definition concerns (mine here : bool) (t : test) :=
   (mine || negb (per_cpu (reads t))) && (here || negb (per_site (reads t))).
 
+(** Whether two sites are in the same state. *)
+Definition of_sites := [text; literal; role; done; enabled; settled; entry; waiting].
+Definition same_site_of (f g : attr -> N) : bool := forallb (fun a => f a =? g a) of_sites.
+
 (** Whether a condition may hold, by what one CPU and one site have. *)
 Definition may (crowd : PositiveMap.t (list (list N))) (mine here : bool) (f : attr -> N) (k : cond) : bool :=
   match k with
@@ -53,6 +57,9 @@ Definition may (crowd : PositiveMap.t (list (list N))) (mine here : bool) (f : a
   | EverySite l => if forallb (concerns false true) l then existsb (holds f) l else true
   | SomeCpu l => if forallb (concerns true false) l then
       existsb (fun w => existsb (holds (get w)) l) (beside crowd (patcher f))
+      else true
+  | SomeHere l => if forallb (concerns true false) l then
+      existsb (fun w => existsb (holds (get w)) l && (negb here || same_site_of f (get w))) (beside crowd (patcher f))
       else true
   end.
 
@@ -85,7 +92,7 @@ Definition proper (u : update) : bool :=
   match how u with Become _ => true | Older => attr_beq (what u) does | _ => attr_beq (what u) window end.
 
 (** A step asks of few things whether a site is chosen, or where a CPU is: elsewhere one answer stands for both. *)
-Definition tests (k : cond) := match k with Own l | EveryCpu l | EverySite l | SomeCpu l => l end.
+Definition tests (k : cond) := match k with Own l | EveryCpu l | EverySite l | SomeCpu l | SomeHere l => l end.
 Definition plain (t : test) := negb (attr_beq (reads t) chosen).
 Definition choices (b : step) : list bool :=
   if forallb plain (flat_map tests (when b)) && forallb (fun u => forallb plain (provided u)) (effects b)
@@ -355,7 +362,7 @@ Section Safe.
     intros ix crowd b m mine here there k at1 g raw Hm Hg E. unfold leads_inside. cbv zeta.
     assert (M : forallb (may crowd mine here (choosing k raw)) (when b) = false).
     { destruct (forallb (may _ _ _ _) _) eqn:M; auto. rewrite <- E. symmetry. apply forallb_forall. intros x Hx.
-      rewrite forallb_forall in M. specialize (M x Hx). destruct x as [l|l|l|l]; auto. unfold early. unfold may in M.
+      rewrite forallb_forall in M. specialize (M x Hx). destruct x as [l|l|l|l|l]; auto. unfold early. unfold may in M.
       destruct (forallb (concerns m false) l) eqn:C; auto. rewrite forallb_forall in C.
       assert (C' : forallb (concerns mine here) l = true).
       { apply forallb_forall. intros t Ht. specialize (C t Ht). unfold concerns in *. apply andb_prop in C as [C1 C2].
@@ -395,7 +402,7 @@ Section Safe.
   Lemma met : forall st, shown st -> forall ch c0 s0 c s k f, meets Cpu Site st ch c0 s0 k ->
     (forall a, f a = value st ch c s a) -> may (crowds (views T)) (is same_cpu c c0) (is same_site s s0) f k = true.
   Proof.
-    intros st Hst ch c0 s0 c s k f Hk Hf. destruct k as [l|l|l|l]; cbn [meets] in Hk; unfold may; cbv beta.
+    intros st Hst ch c0 s0 c s k f Hk Hf. destruct k as [l|l|l|l|l]; cbn [meets] in Hk; unfold may; cbv beta.
     - destruct (forallb _ l) eqn:C; auto. refine (eq_trans _ Hk). apply holds_ext. intros t Ht. rewrite Hf.
       rewrite forallb_forall in C. specialize (C t Ht). unfold concerns in C. apply andb_prop in C as [Cc Cs].
       transitivity (value st ch c0 s (reads t)).
@@ -423,6 +430,23 @@ Section Safe.
         rewrite (chosen_only st ch) by assumption. transitivity (value st none c9 s9 (reads t));
           [|apply value_site; assumption].
         destruct (attr_eq_dec (reads t) does) as [->|]; auto.
+    - destruct (forallb (concerns true false) l) eqn:C; auto. destruct Hk as [c9 [Hat Hk]].
+      set (w := look T true (value st none c9 s0)).
+      assert (G : forall a, a <> chosen -> get w a = value st none c9 s0 a).
+      { intros a H1. destruct (attr_eq_dec a does) as [->|]; [reflexivity|apply get_look; assumption]. }
+      apply existsb_exists. exists w. split.
+      + replace (patcher f) with (patcher (get w)).
+        * apply crowded. pose proof (Hst c9 s0) as H. rewrite Hat, is_refl in H. exact H.
+        * unfold patcher. f_equal. cbn [map]. rewrite !Hf. reflexivity.
+      + apply andb_true_intro. split.
+        * refine (eq_trans _ Hk). apply holds_ext. intros t Ht. rewrite forallb_forall in C. specialize (C t Ht).
+          unfold concerns in C. simpl in C. apply negb_true_iff in C.
+          assert (reads t <> chosen) by (intros E; rewrite E in C; discriminate).
+          rewrite (chosen_only st ch) by assumption. apply G. assumption.
+        * destruct (is same_site s s0) eqn:E; [|reflexivity]. apply is_true in E. subst s. cbn [negb orb].
+          unfold same_site_of. apply forallb_forall. intros a Ha. apply N.eqb_eq. rewrite Hf.
+          rewrite G by (intros ->; simpl in Ha; intuition discriminate). simpl in Ha.
+          intuition (subst; reflexivity).
   Qed.
 
   (** What everything is behind a step is what the step makes of it there. *)
