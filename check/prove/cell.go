@@ -184,6 +184,9 @@ func (c *cell) Enter(int) bool {
 	if c.m.refs != int3.SharedRef {
 		return false
 	}
+	if c.m.several {
+		return c.Ask(2) == 1
+	}
 	if c.Ask(2) == 0 {
 		c.needs(every, test{does, others(c.m.holding())})
 		return false
@@ -231,10 +234,13 @@ func (c *cell) pending(masked bool) bool {
 }
 
 // Pending implements cpus.Shared.
-func (c *cell) Pending(_ int, masked bool) bool { return c.pending(masked) }
+func (c *cell) Pending(_ int, masked bool) bool { return c.pending(masked) || c.asks(masked) }
 
 // Take implements cpus.Shared.
 func (c *cell) Take(_ int, masked bool) (cpus.Taken, bool) {
+	if c.asks(masked) {
+		return c.takeOthers(masked), true
+	}
 	if !c.pending(masked) {
 		return cpus.Taken{}, false
 	}
@@ -249,8 +255,8 @@ func (c *cell) Take(_ int, masked bool) (cpus.Taken, bool) {
 }
 
 // Answer implements cpus.Shared.
-func (c *cell) Answer(cpus.Ticket) {
-	if !c.m.preempts || c.read(asked) == owesAnswer { // or a task that was preempted owed it
+func (c *cell) Answer(which cpus.Ticket) {
+	if which != ofOthers && (!c.m.preempts || c.read(asked) == owesAnswer) { // or a task that was preempted owed it
 		c.write(asked, askedNothing)
 	}
 }
@@ -267,7 +273,7 @@ func (c *cell) LeaveKernel(int) { c.write(space, number(cpus.InUser)) }
 
 // BringUp implements cpus.Shared; so do the other three: what CPUs do says who has the lock.
 func (c *cell) BringUp(int) bool {
-	if c.m.program.items[c.m.places.list[c.read(place)].item].hotplug {
+	if c.m.program.items[c.m.places.list[c.read(place)].item].held.has(poke.HotplugLock) {
 		return false
 	}
 	c.needs(every, test{does, others(c.m.hotplugging())})
@@ -283,8 +289,12 @@ func (c *cell) ComeOnline(int) {}
 // EndHotplug gives the lock back.
 func (c *cell) EndHotplug(int) {}
 
-// Arrive and Resumed implement cpus.Shared.
-func (c *cell) Arrive(int) { c.write(stand, stands) }
+// Arrive and Resumed implement cpus.Shared. For another patcher, a CPU stands still for as long as it likes.
+func (c *cell) Arrive(int) {
+	if !c.m.several || c.read(stand) != runs {
+		c.write(stand, stands)
+	}
+}
 
 // Resumed is the other half.
 func (c *cell) Resumed(int) bool { return c.read(stand) != stands }

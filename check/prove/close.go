@@ -136,7 +136,7 @@ func (c *closure) expand(i int) {
 			c.apply(i, &b, part{cpu: true})
 		}
 	}
-	for _, b := range append(c.stepsOfPatcher(v[place], &v), c.drains(&v)...) {
+	for _, b := range slices.Concat(c.stepsOfPatcher(v[place], &v), c.stepsOfOthers(v[place]), c.drains(&v)) {
 		c.apply(i, &b, part{b.onCPU, b.onSite})
 		if b.broken != "" {
 			continue

@@ -92,12 +92,15 @@ func (c *cell) SetOps(ops uint64, o cpus.Outcome) {
 	c.write(opsStates, c.m.ops.index(c.m.table.Set(c.m.ops.list[c.read(opsStates)], ops, o)))
 }
 
-// Share implements poke.Ground: the one patcher finds every lock free, but that of hotplug while a
-// CPU is brought up. Its place tells whether it has that one. newProgram refuses plans that share
-// anything else.
+// Share implements poke.Ground: a patcher finds every lock free, but that of hotplug while a CPU is brought up, and
+// text_mutex where its place says that another one has it. Once it has ftrace_lock, no CPU owes another patcher's grace
+// period an answer. newProgram refuses plans that share anything else.
 func (c *cell) Share(a poke.Access) bool {
 	if a.Takes(poke.HotplugLock) {
 		c.needs(every, test{does, others(c.m.hotplugging())})
+	}
+	if a.Takes(poke.FtraceLock) && c.m.several {
+		c.needs(every, test{does, others(c.m.oweQuiet(ofOthers))})
 	}
 	return a.Op == poke.Lock
 }
@@ -106,7 +109,7 @@ func (c *cell) Share(a poke.Access) bool {
 func (c *cell) Send(cause cpus.Cause, lazy bool) {
 	to, _ := c.send(lazy)
 	if cause == cpus.Quiesce {
-		c.askPreempted()
+		c.b.then = append(c.b.then, c.m.askPreempted(0)...)
 	}
 	c.effect(update{attr: asked, to: askedFor[cause], ofCPUs: every, provided: to})
 }
@@ -133,7 +136,7 @@ func (c *cell) send(lazy bool) (to, leftOut []test) {
 func (c *cell) Answered() bool {
 	c.needs(every, test{asked, only(askedNothing)})
 	if c.m.preempts {
-		c.needs(every, test{does, others(c.m.oweQuiet())})
+		c.needs(every, test{does, others(c.m.oweQuiet(0))})
 	}
 	return true
 }
@@ -141,6 +144,9 @@ func (c *cell) Answered() bool {
 // StopMachine implements poke.Ground. A CPU that is left out stands still when it comes
 // in, and the patcher does not wait for it.
 func (c *cell) StopMachine(lazy bool) bool {
+	if c.m.several { // one patcher's stop_machine at a time
+		c.needs(every, test{does, others(c.m.standForOthers())})
+	}
 	to, leftOut := c.send(lazy)
 	if lazy {
 		c.effect(update{attr: stand, to: stands, ofCPUs: every, provided: leftOut})

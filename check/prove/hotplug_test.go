@@ -140,7 +140,7 @@ func TestTakeDown(t *testing.T) {
 	for _, v := range c.views {
 		is := &cell{m: c.machine, of: &v}
 		is.begin(branch{})
-		holds := c.program.items[c.places.list[v[place]].item].hotplug
+		holds := c.program.items[c.places.list[v[place]].item].held.has(poke.HotplugLock)
 		if got, want := is.TakeDown(1), v[asked] == askedNothing && !holds; got != want {
 			t.Fatalf("asked %d, the patcher has the lock %t: goes %t", v[asked], holds, got)
 		}

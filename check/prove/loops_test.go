@@ -144,9 +144,9 @@ func TestOneLoopsRound(t *testing.T) {
 // TestNotTold: what views do not tell is refused, in a sentence.
 func TestNotTold(t *testing.T) {
 	for want, change := range map[string]func(*explore.Setup){
-		"several patchers": func(s *explore.Setup) { s.Patchers, s.Sites = 2, 2 },
-		"from one ops":     func(s *explore.Setup) { s.Switch = true },
-		"several lengths":  func(s *explore.Setup) { s.Lengths = []int{2, 5} },
+		"several patchers want": func(s *explore.Setup) { s.Patchers, s.Contend = 2, true },
+		"from one ops":          func(s *explore.Setup) { s.Switch = true },
+		"several lengths":       func(s *explore.Setup) { s.Lengths = []int{2, 5} },
 	} {
 		s := setup(t, "x86_64", "breakpoint", "")
 		change(s)

@@ -42,6 +42,7 @@ type machine struct {
 	ordered   bool // windows keep their order
 	rules     poke.Rules
 	overfull  bool // batches may hold more than the vector
+	several   bool // other patchers have other sites
 	preempts  bool // tasks are preempted between any two of their instructions
 	table     cpus.OpsTable
 	codec     cpus.Codec
@@ -68,10 +69,17 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		return nil, err
 	}
 	two := *s
-	two.Sites = 2
+	two.Sites, two.Patchers = 2, 1
 	two.Descending = false // a batch has any sites, in any order
 	if len(two.Roles) < 2 {
 		two.Roles = []cpus.Role{cpus.Busy, cpus.Busy}
+	}
+	if s.Patchers > 1 {
+		of := two
+		of.Preempt, of.Sites, of.Patchers, of.Roles = false, s.Patchers, s.Patchers, slices.Repeat([]cpus.Role{cpus.Busy}, s.Patchers)
+		if _, err := of.Model(); err != nil {
+			return nil, err
+		}
 	}
 	from, err := two.Model()
 	if err != nil {
@@ -81,6 +89,9 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	if err := nmisTold(&code.Path); err != nil {
 		return nil, err
 	}
+	if err := severalTold(s, &code.Path); err != nil {
+		return nil, err
+	}
 	if err := preemptionTold(&code.Path); s.Preempt && err != nil {
 		return nil, err
 	}
@@ -88,6 +99,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	m := &machine{
 		code: &code, patches: from.Programs[0].Patches, nopOps: from.NopOps, lookup: s.Lookup, refs: s.Refs,
 		roles: []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(), preempts: s.Preempt,
+		several: s.Patchers > 1,
 	}
 	m.misplaced = s.Mutation.Filling == poke.AsQueued && m.misses()
 	m.shifted = s.Mutation.Filling == poke.Shifted && s.Protocol.Batching != poke.Single
@@ -109,11 +121,11 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	return m, nil
 }
 
-// one refuses what is not about one patcher and sites that are all alike.
+// one refuses what is not about sites that are all alike.
 func one(s *explore.Setup) error {
 	switch {
-	case s.Patchers > 1 || s.Contend:
-		return &ShapeError{"several patchers: a view has one"}
+	case s.Contend:
+		return &ShapeError{"sites that several patchers want: a view is of one patcher's"}
 	case s.Switch:
 		return &ShapeError{"sites that go over from one ops to another: in a view they call it or they do not"}
 	case slices.ContainsFunc(s.Lengths, func(n int) bool { return n != s.Lengths[0] }):

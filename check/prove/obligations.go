@@ -50,7 +50,7 @@ func (c *closure) allSteps() (steps, broken []named) {
 			all = append(all, c.stepsOfCPU(d, nil)...)
 		}
 		for _, p := range c.has(place).list(len(c.places.list)) {
-			all = append(all, c.stepsOfPatcher(p, nil)...)
+			all = slices.Concat(all, c.stepsOfPatcher(p, nil), c.stepsOfOthers(p))
 		}
 		all = append(all, c.drains(nil)...)
 		all = append(all, c.outOfReach(all)...)
@@ -58,6 +58,9 @@ func (c *closure) allSteps() (steps, broken []named) {
 	}
 	for _, p := range everyProperty {
 		broken = append(broken, named{name: string(p)})
+	}
+	if c.several {
+		broken = append(broken, named{name: string(batchLeft)})
 	}
 	note := func(list *[]named, name string, b branch) {
 		i := slices.IndexFunc(*list, func(n named) bool { return n.name == name })

@@ -33,8 +33,10 @@ func (m *machine) arePreempted() values {
 	return m.cpus.where(func(c *cpus.CPU) bool { return c.Role == ofPreempted })
 }
 
-// oweQuiet are the states of CPUs and tasks that owe an answer to a grace period.
-func (m *machine) oweQuiet() values { return m.cpus.where(func(c *cpus.CPU) bool { return c.Quiet }) }
+// oweQuiet are the states of CPUs and tasks that owe an answer to a grace period of the view's patcher, or of others.
+func (m *machine) oweQuiet(which cpus.Ticket) values {
+	return m.cpus.where(func(c *cpus.CPU) bool { return c.Quiet && c.Quiesce == which })
+}
 
 // preemptions are what timer interrupts and the scheduler do to a CPU that does d.
 func (m *machine) preemptions(d number) (list []branch) {
@@ -77,7 +79,9 @@ func (m *machine) parks(was cpus.CPU) (list []branch) {
 		}
 		is := was
 		task := is.Park(m.code, &cell{m: m})
-		task.Quiet = task.Quiet || with
+		if with && !task.Quiet {
+			task.Quiet, task.Quiesce = true, 0
+		}
 		cpu := branch{name: "cpu's task is preempted", then: []update{{attr: does, to: m.cpu(is)}}}
 		off := branch{name: "a task is preempted", then: []update{{attr: does, to: m.preempted(task)},
 			{attr: asked, to: askedNothing}, {attr: stand, to: runs}, {attr: space, to: 0}}}
@@ -96,15 +100,16 @@ func (m *machine) parks(was cpus.CPU) (list []branch) {
 }
 
 // askPreempted lets a grace period ask the tasks that are preempted.
-func (c *cell) askPreempted() {
-	for _, x := range c.m.arePreempted().list(len(c.m.cpus.list)) {
-		task := c.m.cpus.list[x].Task
+func (m *machine) askPreempted(which cpus.Ticket) (then []update) {
+	for _, x := range m.arePreempted().list(len(m.cpus.list)) {
+		task := m.cpus.list[x].Task
 		if task.Quiet {
 			continue
 		}
-		task.Quiet = true
-		c.effect(update{attr: does, to: c.m.preempted(task), ofCPUs: every, provided: []test{{does, only(x)}}})
+		task.Quiet, task.Quiesce = true, which
+		then = append(then, update{attr: does, to: m.preempted(task), ofCPUs: every, provided: []test{{does, only(x)}}})
 	}
+	return then
 }
 
 // preemptionTold refuses paths beside which a copy of a CPU does not tell what a preempted task is.

@@ -64,14 +64,19 @@ func (l level) covers() values {
 
 // item is one place of a program.
 type item struct {
-	kind    kind
-	at      int // of a step: in the plans
-	level   level
-	back    int    // of leaveBatch, leavePatch: where it began
-	waits   number // of enterPatch, leavePatch: the role of the sites that the loop goes through
-	undo    bool
-	hotplug bool // the patcher has the lock of hotplug, and no CPU is brought up
+	kind  kind
+	at    int // of a step: in the plans
+	level level
+	back  int    // of leaveBatch, leavePatch: where it began
+	waits number // of enterPatch, leavePatch: the role of the sites that the loop goes through
+	undo  bool
+	held  mutexes
 }
+
+// mutexes are locks that the patcher has, one bit each.
+type mutexes uint16
+
+func (m mutexes) has(mu poke.Mutex) bool { return m>>mu&1 != 0 }
 
 // start is where an update begins.
 type start struct {
@@ -82,9 +87,13 @@ type start struct {
 
 // spot is where a patcher is: at an item, having made so many accesses of its step.
 type spot struct {
-	item  uint16
-	stage uint8
+	item   uint16
+	stage  uint8
+	beside bool // another patcher has text_mutex
 }
+
+// to is another item of the program, before any of its accesses.
+func (s spot) to(item int) spot { return spot{item: uint16(item), beside: s.beside} }
 
 // program is what a patcher does for ever: it enables any of the sites, or disables
 // any.
@@ -126,14 +135,21 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	attach := life.Update(nil, false, true, false)
 	settle := life.Update(nil, false, false, false)
 	attach = attach[:len(attach)-len(settle)]
-	p.addEnable(steps(attach), slices.Concat(pieces(&enable), steps(settle)))
 	release := life.Update(nil, true, false, shape.Frees())
 	keeps := life.Update(nil, true, false, false)
-	p.addDisable(backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate)), steps(keeps), steps(release))
+	back, grace := backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate))
+	var err error
+	if s.Patchers > 1 {
+		err = p.besideOthers(s, takes(&enable), steps(attach), pieces(&enable), back, steps(settle), grace,
+			steps(release[len(keeps):]))
+	} else {
+		p.addEnable(steps(attach), slices.Concat(pieces(&enable), steps(settle)))
+		p.addDisable(back, grace, steps(keeps), steps(release))
+		p.markLocks()
+	}
 	end := poke.Step{Op: poke.Raise} // so that no step is the last
 	p.plans.own, p.plans.other = append(p.plans.own, end), append(p.plans.other, end)
-	p.markHotplug()
-	return p, nil
+	return p, err
 }
 
 // steps are steps about all sites of an update.
@@ -228,21 +244,24 @@ func (p *program) add(pieces []piece, undo bool) {
 	}
 }
 
-// markHotplug tells at each item whether the lock of hotplug is held there. Plans give a lock back
-// in the turn of a loop, or the update, in which they take it: others are no plans.
-func (p *program) markHotplug() {
-	held, last := false, false // here, and where the ways part for the last tracer and others
+// markLocks tells at each item which locks are held there. Plans give a lock back in the turn of a loop, or the
+// update, in which they take it: others are no plans.
+func (p *program) markLocks() {
+	var held, last mutexes // here, and where the ways part for the last tracer and others
 	for i := range p.items {
 		it := &p.items[i]
-		it.hotplug = held
+		it.held = held
 		switch it.kind {
 		case ifLast:
 			last = held
 		case finish:
-			held, last = last, false
+			held, last = last, 0
 		case atStep:
-			if st := &p.plans.own[it.at]; st.Mutex == poke.HotplugLock && (st.Op == poke.Lock || st.Op == poke.Unlock) {
-				held = st.Op == poke.Lock
+			switch st := &p.plans.own[it.at]; st.Op {
+			case poke.Lock:
+				held |= 1 << st.Mutex
+			case poke.Unlock:
+				held &^= 1 << st.Mutex
 			}
 		}
 	}

@@ -54,6 +54,9 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 		Lookup:  rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
 		Preempt: rapid.IntRange(0, 3).Draw(rt, "preempt") == 0,
 	}
+	if rapid.IntRange(0, 3).Draw(rt, "several") == 0 {
+		s.Patchers = 2
+	}
 	text := randomPlan(rt, a.Traits().StoresBuffered)
 	if s.Protocol, err = poke.ParseProtocol("random.plan", []byte(text)); err != nil {
 		counts["refused"]++
@@ -74,6 +77,9 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 			counts["proved, and "+what]++
 		}
 	}
+	if s.Patchers > 1 {
+		counts["proved, and patchers are several"]++
+	}
 	if s.Preempt {
 		counts["proved, and tasks are preempted"]++
 	}
@@ -81,12 +87,24 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 		counts["proved, and updates end"]++
 		neverStuck(rt, s, text)
 	}
-	for _, n := range []size{{2, 1}, {2, 2}, {3, 1}} {
+	for _, n := range sizes(s) {
 		if found := breaksOn(rt, s, n); found != nil {
 			rt.Errorf("%s %s, fetch %s, refs %s, lookup %s, %v: proved, and the explorer finds %v\n%s", a.Traits().Name,
 				s.Protocol.Name, s.Fetch, s.Refs, s.Lookup, n, found, text)
 		}
 	}
+}
+
+// sizes are the machines on which a proof is held against the explorer. Each patcher wants a site and a CPU, and
+// preempted tasks want one more.
+func sizes(s explore.Setup) []size {
+	switch {
+	case s.Patchers > 1 && s.Preempt:
+		return []size{{3, 2}}
+	case s.Patchers > 1:
+		return []size{{2, 2}, {3, 2}}
+	}
+	return []size{{2, 1}, {2, 2}, {3, 1}}
 }
 
 // neverStuck holds a proof that updates end against the explorer.
@@ -95,7 +113,7 @@ func neverStuck(rt *rapid.T, s explore.Setup, text string) {
 	if s.Preempt { // an idle CPU takes no task up
 		other = other[:3]
 	}
-	m := endless(rt, s, size{2, 1}, other)
+	m := endless(rt, s, sizes(s)[0], other)
 	r, err := explore.Liveness(rt.Context(), m, explore.Options{LimitStates: fewStates})
 	if err != nil {
 		rt.Fatal(err)
@@ -125,7 +143,10 @@ func endless(rt *rapid.T, s explore.Setup, n size, last []cpus.Role) *explore.Mo
 	s.Roles[n.cpus-1] = rapid.SampledFrom(last).Draw(rt, "role")
 	m, err := s.Model()
 	if err == nil && m.Code.Path.Tells {
-		s.Roles[n.cpus-1] = cpus.Isolated
+		if s.Roles[n.cpus-1] = cpus.Isolated; s.Patchers > n.cpus-1 {
+			s.Roles = append(s.Roles, cpus.Isolated)
+			s.Roles[n.cpus-1] = cpus.Busy
+		}
 		m, err = s.Model()
 	}
 	if err == nil && m.Code.Path.ComesUp {

@@ -72,7 +72,8 @@ func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (
 	case p.Cut != "":
 		r.Verdict = Incomplete
 	case len(p.Broken) > 0:
-		r.Condition += " (possibly a false alarm: no machine of 1 or 2 sites and 2 or 3 CPUs does so)"
+		_, sizes := searched(q)
+		r.Condition += " (possibly a false alarm: no machine of " + sizes + " does so)"
 	}
 	return r, nil
 }
@@ -96,14 +97,28 @@ func (r *Row) certify(ctx context.Context, s *Solver) error {
 	return nil
 }
 
+// extent is how large a machine is.
+type extent struct{ sites, cpus int }
+
+// searched are the machines in which a counterexample is looked for, and their sizes in words. Each patcher wants a site,
+// and a CPU that is not isolated.
+func searched(q *check.Question) ([]extent, string) {
+	if q.Patchers > 1 {
+		return []extent{{2, 3}, {4, 3}}, "2 or 4 sites, 2 patchers and 3 CPUs"
+	}
+	return []extent{{1, 2}, {1, 3}, {2, 2}, {2, 3}}, "1 or 2 sites and 2 or 3 CPUs"
+}
+
 // counterexample looks for a machine that breaks something, the smallest first; nil where
 // there is none: with sites where the proof fails, and with a vector of one slot where it
 // overflows. cut says which limit ended the first search that did not get through.
 func counterexample(ctx context.Context, q *check.Question, p *Proof, o explore.Options) (found *check.VerdictRow, cut string,
 	err error) {
 	overflows := slices.ContainsFunc(p.Broken, func(b Break) bool { return b.Property == cpus.Overflow })
-	for _, size := range []struct{ sites, cpus int }{{1, 2}, {1, 3}, {2, 2}, {2, 3}} {
+	sizes, _ := searched(q)
+	for _, size := range sizes {
 		small := *q
+		small.Patchers = min(q.Patchers, 2)
 		small.Sites, small.Offset = size.sites, p.Offset
 		small.Roles = slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
 		if overflows {
@@ -146,7 +161,8 @@ func (r *Row) Second(ctx context.Context, o explore.Options) error {
 	case err != nil:
 		return err
 	case found == nil && cut == "":
-		r.Cutoff = "safe up to 2 sites, 3 CPUs"
+		sizes, _ := searched(r.Question)
+		r.Cutoff = fmt.Sprintf("safe up to %d sites, 3 CPUs", sizes[len(sizes)-1].sites)
 		return nil
 	case found == nil:
 		r.Cutoff = "incomplete with " + cut
@@ -166,10 +182,11 @@ var declared string
 
 // Columns are the columns of a table of proofs.
 var Columns = results.Declare(declared, "proof", map[string]func(*Row) any{
-	"cpus":    func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Roles) }) },
-	"sites":   func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Code.Sites) }) },
-	"updates": func(r *Row) any { return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any") },
-	"ends":    func(r *Row) any { return results.If(r.Verdict == Proved, cmp.Or(r.Stuck, "yes")) },
+	"cpus":     func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Roles) }) },
+	"sites":    func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Code.Sites) }) },
+	"patchers": func(r *Row) any { return results.If(r.Question.Patchers > 1, "any") },
+	"updates":  func(r *Row) any { return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any") },
+	"ends":     func(r *Row) any { return results.If(r.Verdict == Proved, cmp.Or(r.Stuck, "yes")) },
 })
 
 // number is any where that is proved, and that of the counterexample where there is one.
@@ -194,7 +211,11 @@ func Answers(rows []*Row) string {
 func (r *Row) answer() string {
 	switch {
 	case r.Verdict == Proved:
-		return fmt.Sprintf("PROVED for any number of CPUs, sites and updates (%d views)", r.Views())
+		of := "CPUs, sites"
+		if r.Question.Patchers > 1 {
+			of += ", patchers"
+		}
+		return fmt.Sprintf("PROVED for any number of %s and updates (%d views)", of, r.Views())
 	case r.Found != nil:
 		return fmt.Sprintf("REFUTED: %s in %d steps", r.Found.Violation.Property, r.Found.Depth)
 	}
@@ -210,11 +231,14 @@ func (r *Row) Assumes() string {
 	if r.Model.Code.Path.GoesDown {
 		online = "CPUs go offline and come online at any time"
 	}
-	not := "not "
-	if r.Question.Preempt {
-		not = ""
+	patchers, tasks := "one patcher", "not preempted"
+	if r.Question.Patchers > 1 {
+		patchers = "any number of patchers, each with sites and an ops of its own"
 	}
-	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are %spreempted inside of a call; ", r.Fetch, online, not)
+	if r.Question.Preempt {
+		tasks = "preempted"
+	}
+	line := fmt.Sprintf("fetch %s; %s; %s; tasks are %s inside of a call; ", r.Fetch, patchers, online, tasks)
 	if at := r.Model.Code.Sites[0]; r.Question.Offset != 0 || r.Model.FinerElsewhere() {
 		line += fmt.Sprintf("sites at %d mod 8; ", at%8)
 	}

@@ -17,7 +17,7 @@ import (
 const countOverwritten cpus.Property = "count-overwritten"
 
 // next is the place behind a spot.
-func (m *machine) next(s spot) number { return m.places.index(spot{item: s.item + 1}) }
+func (m *machine) next(s spot) number { return m.places.index(s.to(int(s.item) + 1)) }
 
 // at begins a branch of the patcher's at a place.
 func (m *machine) atPlace(p number) branch {
@@ -54,9 +54,9 @@ func (m *machine) stepsOfPatcher(p number, of *view) []branch {
 	picked := test{chosen, only(1)}
 	switch it.kind {
 	case atRest:
-		return m.sit(b, goOn)
+		return m.sit(b, s, goOn)
 	case atChoice:
-		return m.choose(b, goOn)
+		return m.choose(b, s, goOn)
 	case enterBatch:
 		b.picks = true
 		return []branch{goOn(b, m.next(s), update{attr: role, to: inBatch, ofSites: every,
@@ -72,16 +72,20 @@ func (m *machine) stepsOfPatcher(p number, of *view) []branch {
 		for m.program.items[other].kind != finish {
 			other++
 		}
-		return []branch{all, goOn(b, m.places.index(spot{item: uint16(other + 1)}))}
+		return []branch{all, goOn(b, m.places.index(s.to(other+1)))}
 	case enterPatch:
 		b.onSite = true
 		b = goOn(b, m.next(s), update{attr: role, to: current})
 		b.when = append(b.when, cond{own, []test{{role, only(it.waits)}}})
 		return []branch{b}
 	case finish:
-		return append(m.left(b, it), goOn(b, m.places.index(spot{item: 1}), update{attr: role, to: out, ofSites: every}))
+		return append(m.left(b, it), goOn(b, m.places.index(s.to(1)), update{attr: role, to: out, ofSites: every}))
 	}
-	switch m.program.plans.own[it.at].Op {
+	switch st := &m.program.plans.own[it.at]; st.Op {
+	case poke.Lock:
+		if s.beside && st.Mutex == poke.TextMutex {
+			return nil
+		}
 	case poke.Verify, poke.Write, poke.Settle:
 		b.onSite = true
 		covers := it.level.covers()
@@ -103,33 +107,33 @@ func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, 
 	becomes := func(is number) update {
 		return update{attr: role, to: is, ofSites: every, provided: []test{{role, done}}}
 	}
-	again := goOn(b, m.places.index(spot{item: uint16(m.program.items[s.item].back)}), becomes(next))
+	again := goOn(b, m.places.index(s.to(m.program.items[s.item].back)), becomes(next))
 	on := goOn(b, m.next(s), becomes(behind))
 	on.when = append(on.when, cond{every, []test{{role, without(only(rest), int(numRoles))}}})
 	return []branch{again, on}
 }
 
 // sit takes a CPU over that stands between two calls.
-func (m *machine) sit(b branch, goOn func(branch, number, ...update) branch) []branch {
+func (m *machine) sit(b branch, s spot, goOn func(branch, number, ...update) branch) []branch {
 	idle := m.cpus.where(func(c *cpus.CPU) bool {
 		return c.Houses() && c.Role.RunsPatcher()
 	})
 	b.onCPU = true
-	b = goOn(b, m.places.index(spot{item: 1}), update{attr: home, to: 1})
+	b = goOn(b, m.places.index(s.to(1)), update{attr: home, to: 1})
 	b.when = append(b.when, cond{own, []test{{does, idle}}})
 	return []branch{b}
 }
 
 // choose begins an update of any sites, or goes.
-func (m *machine) choose(b branch, goOn func(branch, number, ...update) branch) []branch {
-	all := []branch{goOn(b, m.places.index(spot{}), update{attr: home, to: 0, ofCPUs: every})}
+func (m *machine) choose(b branch, s spot, goOn func(branch, number, ...update) branch) []branch {
+	all := []branch{goOn(b, m.places.index(s.to(0)), update{attr: home, to: 0, ofCPUs: every})}
 	for _, start := range m.program.starts {
 		was, is := number(0), number(1)
 		if start.undo {
 			was, is = 1, 0
 		}
 		who := []test{{chosen, only(1)}, {enabled, only(was)}}
-		u := goOn(b, m.places.index(spot{item: uint16(start.at)}),
+		u := goOn(b, m.places.index(s.to(start.at)),
 			update{attr: role, to: later, ofSites: every, provided: who},
 			update{attr: enabled, to: is, ofSites: every, provided: who})
 		u.picks = true
@@ -215,9 +219,9 @@ func (m *machine) stepForAll(b branch, s spot, it item) (all []branch) {
 		p := m.patcher(m.program.plans.own, it.at, s.stage)
 		_, _ = p.Step(context.Background(), c, atOnce{c}) // only steps at a site fail
 		at, _, stage := p.Place()
-		to := spot{item: s.item, stage: stage}
-		if at != it.at {
-			to = spot{item: s.item + 1}
+		to := s
+		if to.stage = stage; at != it.at {
+			to = s.to(int(s.item) + 1)
 		}
 		c.write(place, m.places.index(to))
 		all = append(all, c.end())
@@ -260,6 +264,10 @@ func (m *machine) violations(b branch, it item, stage uint8) (all []branch) {
 	}
 	switch {
 	case stage > 0:
+	case st.Op == poke.Unlock && st.Mutex == poke.TextMutex && m.several:
+		why := "another patcher takes text_mutex, and would find a batch"
+		bad(batchLeft, why, cond{own, []test{{published, only(1)}}})
+		bad(batchLeft, why, cond{own, []test{{reference, only(1)}}})
 	case st.Op == poke.Publish && m.overfull:
 		if v := m.rules.Overflows(0, slices.Repeat(m.patches[:1], m.rules.Slots+1)); v != nil {
 			bad(v.Property, v.Why)

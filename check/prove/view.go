@@ -76,7 +76,7 @@ type number uint16
 type view [numAttrs]number
 
 // values is a set of values of one attribute.
-type values [6]uint64
+type values [8]uint64
 
 func only(list ...number) (s values) {
 	for _, x := range list {

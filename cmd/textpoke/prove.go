@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 // proveAxes are those of check that a proof is not for any value of by itself.
 var proveAxes = check.Axes.Only("arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate",
-	"fetch", "preempt")
+	"fetch", "preempt", "patchers")
 
 // proveFlags is the flags of prove.
 type proveFlags struct {
@@ -45,6 +46,10 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	choices := chosen(c.asked, proveAxes)
+	if choices["patchers"] != nil { // a site for each, and a CPU
+		choices["sites"] = []string{strconv.Itoa(explore.MaxPatchers)}
+		choices["cpus"] = []string{strconv.Itoa(explore.MaxPatchers + 1)}
+	}
 	c.note(choices["plan"]...)
 	questions, err := c.ofChoices(choices)
 	if err != nil {
