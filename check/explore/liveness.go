@@ -80,20 +80,34 @@ type liveness struct {
 	o      Options
 	start  time.Time
 	at     *world
-	number map[uint64]uint32 // of a state, by fingerprint
-	first  []uint32          // by state: where its successors begin in to
+	number numbers
+	first  []uint32 // by state: where its successors begin in to
 	to     []uint32
 	well   []goals  // by state: the goals that can be reached from it
 	places []uint16 // by state: how far all programs are together
-	depth  int
-	broken bool // last is a violation of another kind
+	broken bool     // last is a violation of another kind
 }
 
 func newLiveness(m *Model, o Options) *liveness {
-	return &liveness{
-		tracer: tracer{m: m, e: newExpander(m, Reductions{Symmetry: true})}, o: o, start: time.Now(),
-		at: newWorld(m), number: map[uint64]uint32{},
+	e := newExpander(m, Reductions{Symmetry: true})
+	return &liveness{tracer: tracer{m: m, e: e}, o: o, start: time.Now(), at: newWorld(m), number: numbersFrom(e)}
+}
+
+// numbers are those of states, by fingerprint, in the order in which they are found.
+type numbers map[uint64]uint32
+
+// numbersFrom are those from the initial state on.
+func numbersFrom(e *expander) numbers { return numbers{fingerprint(e.initial()): 0} }
+
+// of is a state's number, which is the next one where the state is a fresh one.
+func (n numbers) of(words []uint64) (number uint32, fresh bool) {
+	fp := fingerprint(words)
+	number, seen := n[fp]
+	if !seen {
+		number = uint32(len(n))
+		n[fp] = number
 	}
+	return number, !seen
 }
 
 // memory is about what the pass takes: a state's number with the map's room, its
@@ -104,35 +118,21 @@ func (l *liveness) memory() uint64 {
 
 // forward makes the graph; cut says why not all of it.
 func (l *liveness) forward(ctx context.Context) (cut string, err error) {
-	n := l.m.layout.words
-	level := l.e.initial()
-	l.number[fingerprint(level)] = 0
-	l.parent, l.ordinal = []uint32{0}, []uint16{0}
-	for state := uint32(0); len(level) > 0 && !l.broken; l.depth++ {
-		var next []uint64
-		for ; len(level) > 0 && !l.broken; level = level[n:] {
-			if ctx.Err() != nil {
-				return "", context.Cause(ctx)
-			}
-			if cut := l.o.over(uint64(len(l.parent)), l.memory(), time.Since(l.start)); cut != "" {
-				return cut, nil
-			}
-			next = l.state(state, level[:n], next)
-			state++
+	err = l.levels(ctx, func(words []uint64) bool {
+		if cut = l.o.over(uint64(len(l.parent)), l.memory(), time.Since(l.start)); cut == "" {
+			l.state(words)
 		}
-		if level = next; len(level) == 0 {
-			break
-		}
-	}
+		return cut == ""
+	}, l.step)
 	l.first = append(l.first, uint32(len(l.to)))
-	if l.e.full {
-		return l.m.noRoom(), nil
+	if cut == "" && l.e.full {
+		cut = l.m.noRoom()
 	}
-	return "", nil
+	return cut, err
 }
 
-// state looks at one state's successors, and appends those that are new.
-func (l *liveness) state(state uint32, words, next []uint64) []uint64 {
+// state notes what a state has reached.
+func (l *liveness) state(words []uint64) {
 	l.at.unpack(words)
 	l.well = append(l.well, l.at.goals())
 	place := 0
@@ -143,32 +143,23 @@ func (l *liveness) state(state uint32, words, next []uint64) []uint64 {
 	}
 	l.places = append(l.places, uint16(place))
 	l.first = append(l.first, uint32(len(l.to)))
-	ordinal := uint16(0)
-	l.e.expand(words, func(found *cpus.Violation) bool {
-		here := link{state, ordinal}
-		ordinal++
-		switch {
-		case found == nil || found.Property == cpus.LockOrder:
-		case found.Property == cpus.Deadlock:
-			if l.e.w.waits { // no step at all
-				return true
-			}
-		default:
-			l.last, l.broken = here, true
-			return false
+}
+
+// step notes where a way on from a state leads to.
+func (l *liveness) step(here link, found *cpus.Violation) (fresh, on bool) {
+	switch {
+	case found == nil || found.Property == cpus.LockOrder:
+	case found.Property == cpus.Deadlock:
+		if l.e.w.waits { // no step at all
+			return false, true
 		}
-		fp := fingerprint(l.e.next)
-		number, seen := l.number[fp]
-		if !seen {
-			number = uint32(len(l.parent))
-			l.number[fp] = number
-			l.parent, l.ordinal = append(l.parent, here.parent), append(l.ordinal, here.ordinal)
-			next = append(next, l.e.next...)
-		}
-		l.to = append(l.to, number)
-		return true
-	})
-	return next
+	default:
+		l.last, l.broken = here, true
+		return false, false
+	}
+	number, fresh := l.number.of(l.e.next)
+	l.to = append(l.to, number)
+	return fresh, true
 }
 
 // goals are what a world has reached.

@@ -144,10 +144,11 @@ func (s *search) roomForTrace() int {
 type tracer struct {
 	m     *Model
 	e     *expander
-	limit int
+	limit int // of states: no level is begun behind it; 0 for none
 
 	parent  []uint32 // by state, in the order of discovery
 	ordinal []uint16 // which of the parent's successors
+	depth   int      // of the level that is gone through
 	last    link     // the violation
 }
 
@@ -156,45 +157,54 @@ type link struct {
 	ordinal uint16
 }
 
-// search goes level by level until something breaks.
-func (t *tracer) search(ctx context.Context) (bool, error) {
-	n := t.m.layout.words
-	seen := &prints{}
-	level := t.e.initial()
-	seen.insert(fingerprint(level), nil)
+// levels goes through states level by level, as long as begin, at a state, and step, at each way on from it, let it. The
+// expander is at the state that a step leads to, or at what it breaks; step tells whether that state is a new one.
+func (t *tracer) levels(ctx context.Context, begin func(words []uint64) bool,
+	step func(l link, broken *cpus.Violation) (fresh, on bool)) error {
+	n, level := t.m.layout.words, t.e.initial()
 	t.parent, t.ordinal = []uint32{0}, []uint16{0}
-	for first := 0; len(level) > 0; {
+	for state, on := uint32(0), true; ; t.depth++ {
 		var next []uint64
-		size, found := len(level)/n, false
-		for i := 0; i < size && !found; i++ {
-			if i&1023 == 0 && ctx.Err() != nil {
-				return false, context.Cause(ctx)
+		for ; len(level) > 0; level = level[n:] {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			ordinal := uint16(0)
-			t.e.expand(level[i*n:(i+1)*n], func(broken *cpus.Violation) bool {
-				l := link{uint32(first + i), ordinal}
-				ordinal++
-				if broken != nil {
-					t.last, found = l, true
-					return false
-				}
-				if seen.insert(fingerprint(t.e.next), nil) {
+			if !begin(level[:n]) {
+				return nil
+			}
+			l := link{parent: state}
+			t.e.expand(level[:n], func(broken *cpus.Violation) bool {
+				var fresh bool
+				if fresh, on = step(l, broken); fresh {
 					next = append(next, t.e.next...)
 					t.parent, t.ordinal = append(t.parent, l.parent), append(t.ordinal, l.ordinal)
 				}
-				return true
+				l.ordinal++
+				return on
 			})
+			if !on {
+				return nil
+			}
+			state++
 		}
-		if found {
-			return true, nil
+		if level = next; len(level) == 0 || t.limit > 0 && len(t.parent) > t.limit {
+			return nil
 		}
-		if t.limit > 0 && len(t.parent) > t.limit {
-			return false, nil
-		}
-		first += size
-		level = next
 	}
-	return false, nil
+}
+
+// search goes on until something breaks.
+func (t *tracer) search(ctx context.Context) (found bool, err error) {
+	seen := &prints{}
+	seen.insert(fingerprint(t.e.initial()), nil)
+	err = t.levels(ctx, func([]uint64) bool { return true }, func(l link, broken *cpus.Violation) (fresh, on bool) {
+		if broken != nil {
+			t.last, found = l, true
+			return false, false
+		}
+		return seen.insert(fingerprint(t.e.next), nil), true
+	})
+	return found, err
 }
 
 // trace is the way to the violation.

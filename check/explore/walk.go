@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -25,54 +24,32 @@ type Move struct {
 var ErrTooMany = errors.New("too many states")
 
 // Walk goes through every state that a model can reach, and leaves nothing out but what
-// violates a property. It calls at with each state once, before any step that leads to
-// it, and then move with each step. It ends with an error when f does, ctx is over, or
-// there are more than limit states.
-func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Moment) error, move func(Move) error) error {
-	e, n := newExpander(m, Reductions{}), m.layout.words
-	there := newWorld(m)
+// violates a property. It calls at with each state, in their order, and then move with each
+// step from it. It ends with an error when ctx is over, or there are more than limit states.
+func Walk(ctx context.Context, m *Model, limit int, at func(*Moment), move func(Move)) error {
+	t, there := tracer{m: m, e: newExpander(m, Reductions{})}, newWorld(m)
 	is := &Moment{there, there, there.cpu[:], there.space[:], there.patcher[:]}
-	all := e.initial()
-	number := map[string]int{string(stateKey(nil, all)): 0}
-	there.unpack(all)
-	if err := at(0, is); err != nil {
+	number := numbersFrom(t.e)
+	err := t.levels(ctx, func(words []uint64) bool {
+		there.unpack(words)
+		at(is)
+		return len(t.parent) <= limit
+	}, func(l link, broken *cpus.Violation) (fresh, on bool) {
+		if broken != nil {
+			return false, true
+		}
+		to, fresh := number.of(t.e.next)
+		a := t.e.action
+		move(Move{int(l.parent), int(to), a.byPatcher(), int(a.who), a.spell(t.e.answers())})
+		return fresh, true
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	for from := 0; from*n < len(all); from++ {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		words := slices.Clone(all[from*n : (from+1)*n])
-		var failed error
-		e.expand(words, func(found *cpus.Violation) bool {
-			if found != nil {
-				return true
-			}
-			key := string(stateKey(nil, e.next))
-			to, ok := number[key]
-			if !ok {
-				to = len(number)
-				if to == limit {
-					failed = fmt.Errorf("%w: more than %d", ErrTooMany, limit)
-					return false
-				}
-				number[key] = to
-				all = append(all, e.next...)
-				there.unpack(e.next)
-				if failed = at(to, is); failed != nil {
-					return false
-				}
-			}
-			a := e.action
-			failed = move(Move{From: from, To: to, Patcher: a.byPatcher(), Who: int(a.who), What: a.spell(e.answers())})
-			return failed == nil
-		})
-		switch {
-		case failed != nil:
-			return failed
-		case e.full:
-			return fmt.Errorf("%w: %s", ErrTooMany, m.noRoom())
-		}
+	case len(t.parent) > limit:
+		return fmt.Errorf("%w: more than %d", ErrTooMany, limit)
+	case t.e.full:
+		return fmt.Errorf("%w: %s", ErrTooMany, m.noRoom())
 	}
 	return nil
 }

@@ -41,14 +41,10 @@ type simulation struct {
 func simulate(ctx context.Context, c *closure, m *explore.Model, limit int, without ...string) (*simulation, error) {
 	s := &simulation{eyes: newEyes(newRules(c, len(m.Roles), len(m.Code.Sites)), m), met: map[view]bool{}}
 	s.without = without
-	err := explore.Walk(ctx, m, limit, func(state int, is *explore.Moment) error {
+	err := explore.Walk(ctx, m, limit, func(is *explore.Moment) {
 		s.states, s.moves = append(s.states, s.see(is)), append(s.moves, nil)
 		s.where = append(s.where, s.progressOf(&is.Patchers[0]))
-		return nil
-	}, func(mv explore.Move) error {
-		s.moves[mv.From] = append(s.moves[mv.From], mv)
-		return nil
-	})
+	}, func(mv explore.Move) { s.moves[mv.From] = append(s.moves[mv.From], mv) })
 	if err != nil {
 		return nil, err
 	}
