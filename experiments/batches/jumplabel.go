@@ -10,6 +10,8 @@ import (
 	"io"
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
@@ -18,7 +20,6 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timeline"
@@ -80,7 +81,7 @@ func (r *keyRow) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.E
 type sample struct{ Mean, Low, High float64 }
 
 func sampleOf(values []float64) sample {
-	mean, sd := fit.Spread(values)
+	mean, sd := stat.MeanStdDev(values, nil)
 	half := 0.0
 	if len(values) > 1 {
 		half = 1.96 * sd / math.Sqrt(float64(len(values)))

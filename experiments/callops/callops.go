@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
@@ -304,7 +306,7 @@ func judgeThird(rows []*row) *judged {
 		Claim: "(b) one tracer: dropped to about 1/3",
 		Found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows",
 			ratio.Value, ratio.Low, ratio.High,
-			math.Exp(fit.Average(with, nil)), math.Exp(fit.Average(without, nil)), len(with), len(without)),
+			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
 		Test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", results.P(m.Differs(math.Log(1.0/3)).P)),
 		P:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
 	}

@@ -12,6 +12,8 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/fit"
@@ -134,7 +136,7 @@ func logs(runs []published.TriggerRun, mechanism, over string) (out []float64) {
 // another tests whether a row is one more of some runs.
 func another(runs []published.TriggerRun, t published.Trigger) (spread, float64, error) {
 	values := logs(runs, t.Mechanism, "")
-	mean, sd := fit.Spread(values)
+	mean, sd := stat.MeanStdDev(values, nil)
 	test, err := fit.Another(values, math.Log(t.MPS))
 	return spread{math.Exp(mean), 100 * math.Expm1(sd)}, test.P, err
 }

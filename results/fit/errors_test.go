@@ -83,7 +83,7 @@ func TestWithoutSpread(t *testing.T) {
 		t.Errorf("%v, R2 %v, p %v; want 0 and 1", err, l.R2, l.SlopeP)
 	}
 	for _, c := range [][2]float64{{0, 0.5}, {math.Inf(1), 0}, {math.Inf(-1), 1}} {
-		if got := student(4).beyond(c[0]); got != c[1] {
+		if got := student(4).Survival(c[0]); got != c[1] {
 			t.Errorf("above %v: %v, want %v", c[0], got, c[1])
 		}
 	}

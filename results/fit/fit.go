@@ -13,7 +13,8 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
-	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Confidence is that of all intervals.
@@ -31,9 +32,12 @@ func (e Estimate) Apply(f func(float64) float64) Estimate {
 	return Estimate{Value: f(e.Value), Low: f(e.Low), High: f(e.High)}
 }
 
+// student is the t distribution with that many degrees of freedom.
+func student(df float64) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: df} }
+
 // around is the interval of a value whose error follows the t distribution.
 func around(value, se, df float64) Estimate {
-	half := se * student(df).bound((1-Confidence)/2)
+	half := -se * student(df).Quantile((1-Confidence)/2)
 	return Estimate{value, se, value - half, value + half}
 }
 
@@ -43,7 +47,7 @@ func twoSided(t, df float64) float64 {
 	if math.IsNaN(t) {
 		return 1
 	}
-	return min(1, 2*student(df).beyond(math.Abs(t)))
+	return min(1, 2*student(df).Survival(math.Abs(t)))
 }
 
 var errNotFinite = errors.New("a value is not finite")
@@ -104,8 +108,8 @@ func Welch(a, b []float64) (Test, error) {
 	if err := two(a, b); err != nil {
 		return Test{}, err
 	}
-	ma, sa := Spread(a)
-	mb, sb := Spread(b)
+	ma, sa := stat.MeanStdDev(a, nil)
+	mb, sb := stat.MeanStdDev(b, nil)
 	va, vb := sa*sa/float64(len(a)), sb*sb/float64(len(b))
 	if va+vb == 0 {
 		return Test{}, fmt.Errorf("fit: neither sample spreads")
@@ -126,7 +130,7 @@ func MeanOf(values []float64) (Mean, error) {
 		return Mean{}, err
 	}
 	n := float64(len(values))
-	mean, sd := Spread(values)
+	mean, sd := stat.MeanStdDev(values, nil)
 	return Mean{mean, sd / math.Sqrt(n), n - 1}, nil
 }
 
@@ -136,7 +140,7 @@ func MeanBehind(one float64, like []float64) (Mean, error) {
 	if err := two(like, []float64{one, one}); err != nil {
 		return Mean{}, err
 	}
-	_, sd := Spread(like)
+	_, sd := stat.MeanStdDev(like, nil)
 	return Mean{one, sd, float64(len(like) - 1)}, nil
 }
 
@@ -157,7 +161,7 @@ func (m Mean) Differs(from float64) Test {
 // thing.
 func (m Mean) Within(low, high float64) Test {
 	t := min((m.Value-low)/m.SE, (high-m.Value)/m.SE)
-	p := student(m.DF).beyond(t)
+	p := student(m.DF).Survival(t)
 	if math.IsNaN(t) {
 		p = 1
 	}
@@ -193,7 +197,7 @@ func Another(values []float64, one float64) (Test, error) {
 		return Test{}, err
 	}
 	n := float64(len(values))
-	m, sd := Spread(values)
+	m, sd := stat.MeanStdDev(values, nil)
 	se := sd * math.Sqrt(1+1/n)
 	t := (one - m) / se
 	return Test{"t-test of one more value", t, n - 1, twoSided(t, n-1), around(m, se, n-1)}, nil
@@ -251,7 +255,7 @@ func Fit(x, y, weights []float64) (*Line, error) {
 	if err := check(x, y, weights); err != nil {
 		return nil, err
 	}
-	l := &Line{N: len(x), centre: Average(x, weights)}
+	l := &Line{N: len(x), centre: stat.Mean(x, weights)}
 	for i := range x {
 		l.weight += weights[i]
 		l.spread += weights[i] * (x[i] - l.centre) * (x[i] - l.centre)
@@ -260,7 +264,7 @@ func Fit(x, y, weights []float64) (*Line, error) {
 		return nil, errors.New("fit: all points have the same x: no line goes through them")
 	}
 	a, b := LeastSquares(x, y, weights)
-	squares, all, mean := 0.0, 0.0, Average(y, weights)
+	squares, all, mean := 0.0, 0.0, stat.Mean(y, weights)
 	for i := range x {
 		r := y[i] - (a + b*x[i])
 		l.Residuals = append(l.Residuals, r)
@@ -308,34 +312,10 @@ func (l *Line) Predict(x, weight float64) Estimate {
 	return around(l.At(x), se, l.df())
 }
 
-// Average is the mean of values, where weights are given the weighted one.
-func Average(values, weights []float64) float64 {
-	sum, weight := 0.0, 0.0
-	for i, v := range values {
-		w := 1.0
-		if weights != nil {
-			w = weights[i]
-		}
-		sum, weight = sum+w*v, weight+w
-	}
-	return sum / weight
-}
-
-// Spread is the mean of values, and the standard deviation of the population that they sample.
-func Spread(values []float64) (mean, sd float64) {
-	mean = Average(values, nil)
-	squares, off := 0.0, 0.0 // off is what the mean was rounded by
-	for _, v := range values {
-		d := v - mean
-		squares, off = squares+d*d, off+d
-	}
-	n := float64(len(values))
-	return mean, math.Sqrt((squares - off*off/n) / (n - 1))
-}
-
-// LeastSquares is the straight line through two points or more. weights may be nil.
+// LeastSquares is the straight line through two points or more. weights may be nil. That of stat fails where they add
+// up to 1.
 func LeastSquares(x, y, weights []float64) (intercept, slope float64) {
-	mx, my := Average(x, weights), Average(y, weights)
+	mx, my := stat.Mean(x, weights), stat.Mean(y, weights)
 	along, across := 0.0, 0.0
 	for i := range x {
 		w := 1.0
@@ -346,23 +326,4 @@ func LeastSquares(x, y, weights []float64) (intercept, slope float64) {
 	}
 	slope = along / across
 	return my - slope*mx, slope
-}
-
-// student is the t distribution with that many degrees of freedom: Abramowitz and Stegun,
-// Handbook of Mathematical Functions, 1964, 26.7.1.
-type student float64
-
-// beyond is the probability of a value above t.
-func (df student) beyond(t float64) float64 {
-	tail := 0.5 * mathext.RegIncBeta(float64(df)/2, 0.5, float64(df)/(t*t+float64(df)))
-	if t < 0 {
-		return 1 - tail
-	}
-	return tail
-}
-
-// bound is the value above 0 that is exceeded with a probability of less than a half.
-func (df student) bound(p float64) float64 {
-	t := mathext.InvRegIncBeta(float64(df)/2, 0.5, 2*p)
-	return math.Sqrt(float64(df) * (1 - t) / t)
 }
