@@ -100,11 +100,6 @@ func (x *change) startup(o *Ops, cmd Command) error {
 		cmd |= UpdateCalls
 	}
 	if err := x.runIfNeeded(cmd, o.Filter); err != nil {
-		if c.dead {
-			x.delist(o)
-			return &Error{Errno: ENODEV, Ops: o.Name, Why: "a site could not be written",
-				Source: "ftrace_startup, 6.1 and later", Err: err}
-		}
 		return err
 	}
 	o.Flags &^= OpsAdding

@@ -13,7 +13,7 @@ import (
 // newest first, and everything is as before in the end.
 func TestAttachDetach(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		one := NewOps("one", user(0), OpsDynamic, 1, 2)
 		two := NewOps("two", user(1), OpsDynamic, 2, 3)
 		r := must(t)(c.Attach(one))

@@ -21,7 +21,7 @@ func livepatch(rec int) *Ops {
 // (kernel/bpf/trampoline.c; 3e9a18e1c3e9 and 56b3c85e153b, 6.18).
 func TestLivepatchFirst(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		b := NewBPF(c, images)
 		must(t)(c.Attach(livepatch(1)))
 		if r := must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1})); r.Count(StepImage) != 1 || r.Regenerations != 0 {
@@ -48,7 +48,7 @@ func TestLivepatchFirst(t *testing.T) {
 // generated again, and once more when it goes.
 func TestLivepatchSecond(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		b := NewBPF(c, images)
 		must(t)(b.Link(1, Prog{Kind: FExit, Number: 1}))
 		o := livepatch(1)
@@ -75,7 +75,7 @@ func TestLivepatchSecond(t *testing.T) {
 // have it leaves all of them as they were.
 func TestMulti(t *testing.T) {
 	for _, a := range arches(t) {
-		c := newCore(t, a, 8, TakeBack)
+		c := newCore(t, a, 8)
 		b := NewBPF(c, images)
 		r, err := b.LinkMulti([]int{1, 2, 3}, Prog{Kind: FEntry, Number: 1})
 		if !a.Traits().SingleDirectOps {

@@ -106,7 +106,7 @@ func (x *change) mark() {
 // cannot be written on the way back leaves the tracer dead, and the error says so.
 func (x *change) takeBack(to int) error {
 	if x.c.dead {
-		return nil // as in the kernel: no step is taken back
+		return nil // a part of it could not be taken back, and the rest is left
 	}
 	x.mark()
 	var failed []error

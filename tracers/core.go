@@ -28,17 +28,6 @@ func (i Installed) Calls(entry records.Addr) records.Addr {
 	return i.Decided
 }
 
-// Policy says what the core does when a site cannot be written.
-type Policy uint8
-
-const (
-	// TakeBack undoes the whole change: every byte, count and link is as before.
-	TakeBack Policy = iota
-	// Kernel stops at the failure and is dead until the next boot: earlier sites
-	// stay new, later ones old (ftrace_bug, ftrace_kill).
-	Kernel
-)
-
 // Places is where the tracer's own code lies.
 type Places struct {
 	Entry       records.Addr // ftrace_caller
@@ -92,7 +81,6 @@ type Config struct {
 	Arch    Arch
 	Records []records.Addr // in the order in which the kernel walks them
 	Places  Places         // zero: an entry below the lowest record, trampolines above the highest
-	Policy  Policy
 	Release Release
 
 	// ForceList lets ftrace_caller call only the list function
@@ -220,7 +208,7 @@ func (c *Core) Users(rec int) []*Ops { return c.users[rec] }
 // Text is what a record's site holds.
 func (c *Core) Text(rec int) Installed { return c.text[rec] }
 
-// Dead tells whether a failure has ended all tracing (Kernel only).
+// Dead tells whether a failure has ended all tracing: a change could not be taken back.
 func (c *Core) Dead() bool { return c.dead }
 
 // List goes through the attached ops, newest first, as the list function does.

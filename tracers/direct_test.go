@@ -25,7 +25,7 @@ func TestModifyCosts(t *testing.T) {
 			continue
 		}
 		for flags, want := range map[OpsFlags]int{OpsDynamic: 9, 0: 22} {
-			c := newCore(t, a, 4, TakeBack)
+			c := newCore(t, a, 4)
 			o := NewOps("direct", nil, flags, 1)
 			must(t)(c.RegisterDirect(o, images))
 			must(t)(c.ModifyDirect(o, images+0x1000)) // makes tmp_ops' trampoline
@@ -41,7 +41,7 @@ func TestModifyCosts(t *testing.T) {
 // new trampoline, and there is no moment without a call.
 func TestModifyGoesOverTheList(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		o := NewOps("direct", nil, OpsDynamic, 1, 2)
 		must(t)(c.RegisterDirect(o, images))
 		r := must(t)(c.ModifyDirect(o, images+0x1000))
@@ -63,7 +63,7 @@ func TestModifyGoesOverTheList(t *testing.T) {
 // looked for.
 func TestDirectErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		there := NewOps("there", nil, 0, 1)
 		must(t)(c.RegisterDirect(there, images))
 		must(t)(c.Attach(livepatch(2)))
@@ -110,7 +110,7 @@ func TestDirectErrors(t *testing.T) {
 // TestSingleErrors: those of one ops for all trampolines.
 func TestSingleErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		o := NewOps("single", nil, 0)
 		_, err := c.DirectAdd(o, request(0, 1))
 		if !a.Traits().SingleDirectOps {

@@ -26,7 +26,7 @@
 // kernels/ledger prices the steps by the mechanisms of a kernel's image; the records of a
 // pass go through packages sched and poke. A change can be printed, counted, and made to
 // fail at any record. The kernel stops at the first failure and traces nothing until the
-// next boot. Core takes the whole change back; policy Kernel asks for the kernel's way.
+// next boot. Core takes the whole change back.
 //
 // Core is not safe for concurrent use: the kernel holds ftrace_lock.
 package tracers

@@ -44,9 +44,9 @@ func addrs(n int) []records.Addr {
 	return out
 }
 
-func newCore(t testing.TB, a isa.Arch, n int, policy Policy) *Core {
+func newCore(t testing.TB, a isa.Arch, n int) *Core {
 	t.Helper()
-	c, err := New(Config{Arch: a, Records: addrs(n), Policy: policy})
+	c, err := New(Config{Arch: a, Records: addrs(n)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func (x *change) run(cmd Command, recs []int) error {
 	x.mark()
 	p, err := x.plan(cmd, recs)
 	if err != nil {
-		return x.failed(err)
+		return err
 	}
 	x.Passes = append(x.Passes, p)
 	return x.execute(p)
@@ -214,7 +214,7 @@ func (x *change) execute(p *Pass) error {
 			x.Steps = append(x.Steps, s)
 			n, err := c.writeAll(p.Patches)
 			if done = n; err != nil {
-				return x.failed(err)
+				return err
 			}
 			continue
 		case StepSetOp:
@@ -227,20 +227,16 @@ func (x *change) execute(p *Pass) error {
 
 // writeAll makes patches in their order, and says how many it made.
 func (c *Core) writeAll(patches []Patch) (done int, err error) {
-	if c.traits.VerifyFirst || c.Policy != Kernel {
-		for i := range patches {
-			if err := c.compare(&patches[i]); err != nil {
-				return 0, err
-			}
+	for i := range patches {
+		if err := c.compare(&patches[i]); err != nil {
+			return 0, err
 		}
 	}
 	for i := range patches {
 		q := &patches[i]
 		c.flags[q.Record] = q.FlagsTo // as the kernel: before the text
 		if err := c.write(q); err != nil {
-			if c.Policy != Kernel {
-				c.flags[q.Record] = q.FlagsFrom
-			}
+			c.flags[q.Record] = q.FlagsFrom
 			return i, err
 		}
 	}
@@ -289,14 +285,4 @@ func (x *change) restore(done []Patch) error {
 		x.Restored++
 	}
 	return errors.Join(failed...)
-}
-
-// failed ends all tracing after a site could not be written, where the policy is the
-// kernel's (ftrace_bug, ftrace_kill).
-func (x *change) failed(err error) error {
-	if x.c.Policy == Kernel {
-		x.c.dead, x.c.off = true, true
-		x.c.global.wanted = FuncStub // the variable only: text is not repaired
-	}
-	return err
 }

@@ -5,7 +5,6 @@ package tracers
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -23,54 +22,43 @@ func request(recs ...int) map[int]recordsAddr {
 	return to
 }
 
-// TestKernelFailure: with the kernel's policy the first failure ends everything:
-// earlier sites stay new, later ones old, the failing record's flags say new, the
-// ops is not in the list (c3b0f72e805f), and nobody may attach or detach.
-func TestKernelFailure(t *testing.T) {
+// TestDead: where a change fails and cannot be taken back either, nobody may attach, detach or switch any more.
+func TestDead(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 6, Kernel)
+		c := newCore(t, a, 6)
 		other := NewOps("other", user(0), OpsDynamic, 5)
 		must(t)(c.Attach(other))
-		c.Stores.Site = func(q *Patch) error {
-			if q.Record == 2 {
+		stores := 0
+		c.Stores.Site = func(*Patch) error {
+			if stores++; stores > 1 {
 				return EFAULT
 			}
 			return nil
 		}
-		o := NewOps("one", user(0), OpsDynamic, 1, 2, 3)
-		_, err := c.Attach(o)
-		if errno(err) != ENODEV || !strings.Contains(err.Error(), "-EFAULT") || !c.Dead() || c.Len() != 1 {
-			t.Errorf("%v, dead %v, %d ops", err, c.Dead(), c.Len())
+		if _, err := c.Attach(NewOps("one", user(0), OpsDynamic, 1, 2)); errno(err) != EFAULT || !c.Dead() {
+			t.Errorf("%v, dead %v", err, c.Dead())
 		}
-		for rec, want := range []bool{false, true, false, false, false, true} {
-			if got := c.Text(rec).Decided != 0; got != want {
-				t.Errorf("record %d calls: %v", rec, got)
+		for what, do := range map[string]func() (Report, error){
+			"detach": func() (Report, error) { return c.Detach(other) },
+			"attach": func() (Report, error) { return c.Attach(NewOps("x", user(0), 0, 0)) },
+			"filter": func() (Report, error) { return c.SetFilter(other, 4) },
+			"switch": func() (Report, error) { return c.Switch(false) },
+		} {
+			if _, err := do(); errno(err) != ENODEV {
+				t.Errorf("%s: %v", what, err)
 			}
-		}
-		if !c.Flags(2).has(Enabled) || c.Flags(3).has(Enabled) || c.Flags(3).Count() != 1 {
-			t.Errorf("%s, %s", c.Flags(2), c.Flags(3))
-		}
-		if _, err := c.Detach(other); errno(err) != ENODEV {
-			t.Error(err)
-		}
-		if _, err := c.Attach(NewOps("x", user(0), 0, 0)); errno(err) != ENODEV {
-			t.Error(err)
 		}
 	})
 }
 
-// TestVerify: a site that holds something else is found before anything is written
-// where the kernel compares all of them first.
+// TestVerify: a site that holds something else is found before anything is written.
 func TestVerify(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		for _, policy := range []Policy{TakeBack, Kernel} {
-			c := newCore(t, a, 4, policy)
-			c.text[2].Text ^= 1
-			_, err := c.Attach(NewOps("one", user(0), 0, 1, 2))
-			first := c.Text(1).Decided != 0
-			if err == nil || first != (policy == Kernel && !a.Traits().VerifyFirst) || c.Dead() != (policy == Kernel) {
-				t.Errorf("policy %d: %v, first site written %v, dead %v", policy, err, first, c.Dead())
-			}
+		c := newCore(t, a, 4)
+		c.text[2].Text ^= 1
+		_, err := c.Attach(NewOps("one", user(0), 0, 1, 2))
+		if first := c.Text(1).Decided != 0; err == nil || first || c.Dead() {
+			t.Errorf("%v, first site written %v, dead %v", err, first, c.Dead())
 		}
 	})
 }
@@ -106,7 +94,7 @@ func TestMisaligned(t *testing.T) {
 func TestFreed(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		for _, wait := range []bool{true, false} {
-			c := newCore(t, a, 2, TakeBack)
+			c := newCore(t, a, 2)
 			o := NewOps("one", user(0), OpsDynamic, 1)
 			must(t)(c.Attach(o))
 			call := c.Enter(1)
@@ -136,7 +124,7 @@ func TestFreed(t *testing.T) {
 func TestUnguarded(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		for _, guardedStays := range []bool{true, false} {
-			c := newCore(t, a, 2, TakeBack)
+			c := newCore(t, a, 2)
 			plain, guarded := NewOps("plain", user(0), 0, 1), NewOps("guarded", user(1), OpsRecursion, 1)
 			must(t)(c.Attach(plain))
 			must(t)(c.Attach(guarded))
@@ -162,10 +150,10 @@ func TestUnguarded(t *testing.T) {
 // TestAttachErrors: those of Attach that no other test meets.
 func TestAttachErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 3, TakeBack)
+		c := newCore(t, a, 3)
 		there := NewOps("there", user(0), 0, 1)
 		must(t)(c.Attach(there))
-		full := newCore(t, a, 3, TakeBack)
+		full := newCore(t, a, 3)
 		full.flags[1] = RefMax
 		regs := Errno(0)
 		if !a.Traits().RegsEntry {
@@ -210,7 +198,7 @@ func TestGlobal(t *testing.T) {
 		return out
 	}
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 3, TakeBack)
+		c := newCore(t, a, 3)
 		one := NewOps("one", user(0), 0, 1)
 		r := must(t)(c.Attach(one))
 		want := []StepKind{StepUpdateFunc, StepRecords, StepSetOp, StepSync, StepUpdateFunc}
@@ -250,7 +238,7 @@ func TestGlobal(t *testing.T) {
 // function while a site still calls the entry that saves few (ftrace_ops_test).
 func TestRegsWhileSwitching(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 1, TakeBack)
+		c := newCore(t, a, 1)
 		for _, name := range []string{"one", "two"} {
 			must(t)(c.Attach(NewOps(name, user(0), OpsDynamic, 0)))
 		}

@@ -14,7 +14,7 @@ import (
 // ofRelease is a core of some release.
 func ofRelease(t *testing.T, a isa.Arch, n int, r Release) *Core {
 	t.Helper()
-	c := newCore(t, a, n, TakeBack)
+	c := newCore(t, a, n)
 	c.Release = r
 	return c
 }
@@ -121,7 +121,7 @@ func TestUnlinkMulti(t *testing.T) {
 // TestUnlinkFails: a program that cannot be taken away stays with its trampoline.
 func TestUnlinkFails(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		b := NewBPF(c, images)
 		p := Prog{Kind: FExit, Number: 1}
 		must(t)(b.Link(1, p))
@@ -146,7 +146,7 @@ func TestSteps(t *testing.T) {
 		if !a.Traits().OpsTrampolines {
 			continue
 		}
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		static, dynamic := NewOps("static", user(0), 0), NewOps("dynamic", user(1), OpsDynamic, 1)
 		r := must(t)(c.Attach(static))
 		want := []StepKind{StepTrampoline, StepUpdateFunc, StepRecords, StepSetOp, StepSync, StepUpdateFunc}
@@ -200,7 +200,7 @@ func TestText(t *testing.T) {
 		if a.Traits().CallOps {
 			continue
 		}
-		c := newCore(t, a, 2, TakeBack)
+		c := newCore(t, a, 2)
 		r := must(t)(c.Attach(NewOps("one", user(0), 0, 1)))
 		pass := r.Passes[0].String()
 		for _, want := range []string{"update_ftrace_func ftrace_ops_list_func\nmake call " + c.Site(1).Addr.String() +
@@ -229,7 +229,7 @@ func TestText(t *testing.T) {
 // nothing with it.
 func TestPeerRefuses(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		o := NewOps("direct", nil, OpsDynamic, 1)
 		must(t)(c.RegisterDirect(o, images))
 		if _, err := c.Attach(livepatch(1)); errno(err) != EBUSY || c.Len() != 1 {
@@ -253,7 +253,7 @@ func TestPeerRefuses(t *testing.T) {
 // that fails leaves the trampoline as it was.
 func TestSharing(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		b := NewBPF(c, images)
 		must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1}))
 		patch := livepatch(1)
@@ -274,7 +274,7 @@ func TestSharing(t *testing.T) {
 // TestGlobalTaken: a global trampoline takes no function that has a direct trampoline.
 func TestGlobalTaken(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
-		c := newCore(t, a, 4, TakeBack)
+		c := newCore(t, a, 4)
 		g := NewGlobalTramps(NewBPF(c, images), images+1<<24)
 		p := Prog{Kind: FEntry, Number: 9}
 		must(t)(g.Link(2, p, 1))

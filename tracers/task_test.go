@@ -44,7 +44,7 @@ func TestRecursion(t *testing.T) {
 		{ContextBits, 3, 3, 3, 0},
 	} {
 		onArches(t, func(t *testing.T, a isa.Arch) {
-			c := newCore(t, a, 1, TakeBack)
+			c := newCore(t, a, 1)
 			c.ForceList = true
 			for range tt.tracers {
 				must(t)(c.Attach(NewOps("calls", &Func{Entry: func(_ records.Addr, _ *Ops, task *Task) {
@@ -106,7 +106,7 @@ func TestInterruptInsideCallback(t *testing.T) {
 func TestGuardedAlone(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		for flags, want := range map[OpsFlags]int{OpsRecursion: 2, 0: 9} {
-			c, depth := newCore(t, a, 1, TakeBack), 0
+			c, depth := newCore(t, a, 1), 0
 			must(t)(c.Attach(NewOps("calls", &Func{Entry: func(_ records.Addr, _ *Ops, task *Task) {
 				if depth++; depth < 9 {
 					if _, err := c.Enter(0).Finish(task); err != nil {
