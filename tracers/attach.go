@@ -3,7 +3,6 @@
 package tracers
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -26,7 +25,7 @@ import (
 // and the error of a site that cannot be written.
 func (c *Core) Attach(o *Ops) (Report, error) {
 	return c.do(func(x *change) error {
-		if err := errors.Join(c.known(o, o.Filter), c.known(o, o.Notrace)); err != nil {
+		if err := c.known(o, o.Filter); err != nil {
 			return err
 		}
 		if err := x.askPeers(o); err != nil {
@@ -92,7 +91,7 @@ func (x *change) startup(o *Ops, cmd Command) error {
 	if err := x.claim(o, nil, o.Filter, false); err != nil {
 		return err
 	}
-	update, err := x.account(o, o.hashes(), true)
+	update, err := x.account(o, o.Filter, true)
 	if err != nil {
 		return err
 	}
@@ -202,7 +201,7 @@ func (x *change) shutdown(o *Ops, cmd Command) error {
 	if err := x.claim(o, o.Filter, nil, false); err != nil {
 		return err // disabling never fails: all functions are refused on attaching
 	}
-	update, err := x.account(o, o.hashes(), false)
+	update, err := x.account(o, o.Filter, false)
 	if err != nil {
 		return err
 	}
@@ -215,7 +214,7 @@ func (x *change) shutdown(o *Ops, cmd Command) error {
 	was := o.Flags
 	x.later(func() { o.Flags = was })
 	o.Flags = o.Flags&^OpsEnabled | OpsRemoving
-	h := o.hashes()
+	h := o.Filter
 	c.removed, o.old = o, &h
 	err = x.runIfNeeded(cmd, o.Filter)
 	c.removed, o.old = nil, nil
@@ -231,44 +230,28 @@ func (x *change) shutdown(o *Ops, cmd Command) error {
 // all (ftrace_set_filter_ips with reset). Errors are those of Attach about
 // records and the instruction pointer.
 func (c *Core) SetFilter(o *Ops, functions ...int) (Report, error) {
-	to := hashes{FunctionsOf(functions...), o.Notrace}
+	to := FunctionsOf(functions...)
 	return c.do(func(x *change) error {
-		if err := c.known(o, to.filter); err != nil {
+		if err := c.known(o, to); err != nil {
 			return err
 		}
-		if err := x.claim(o, o.Filter, to.filter, false); err != nil {
+		if err := x.claim(o, o.Filter, to, false); err != nil {
 			return err
 		}
-		return x.rehash(o, to, len(to.filter))
+		return x.rehash(o, to, len(to))
 	})
 }
 
-// SetNotrace changes which functions an ops does not trace. EINVAL: it may change
-// the instruction pointer (ftrace_hash_move).
-func (c *Core) SetNotrace(o *Ops, functions ...int) (Report, error) {
-	to := hashes{o.Filter, FunctionsOf(functions...)}
-	return c.do(func(x *change) error {
-		if err := c.known(o, to.notrace); err != nil {
-			return err
-		}
-		if o.has(OpsIPModify) {
-			return refuse(EINVAL, o, "it may change the instruction pointer and names its functions one by one",
-				"ftrace_hash_move, 7.1")
-		}
-		return x.rehash(o, to, len(to.notrace))
-	})
-}
-
-// rehash swaps an ops' hashes: the old set is counted out, the new one in, and one
+// rehash swaps what an ops traces: the old set is counted out, the new one in, and one
 // pass switches what differs (ftrace_hash_move, ftrace_ops_update_code).
-func (x *change) rehash(o *Ops, to hashes, entries int) error {
+func (x *change) rehash(o *Ops, to Functions, entries int) error {
 	c := x.c
-	from := o.hashes()
+	from := o.Filter
 	x.Hashes++
 	x.HashEntries += entries
 	x.CallRCU++
 	if !o.has(OpsEnabled) {
-		x.setHashes(o, to)
+		x.setFilter(o, to)
 		return nil
 	}
 	if c.dead {
@@ -277,7 +260,7 @@ func (x *change) rehash(o *Ops, to hashes, entries int) error {
 	if _, err := x.account(o, from, false); err != nil {
 		return err
 	}
-	x.setHashes(o, to)
+	x.setFilter(o, to)
 	if _, err := x.account(o, to, true); err != nil {
 		return err
 	}
@@ -285,8 +268,8 @@ func (x *change) rehash(o *Ops, to hashes, entries int) error {
 		return nil
 	}
 	var recs []int
-	if len(from.filter) > 0 && len(to.filter) > 0 {
-		recs = from.filter.union(to.filter)
+	if len(from) > 0 && len(to) > 0 {
+		recs = from.union(to)
 	}
 	o.Flags |= OpsModifying
 	c.modifying, o.old = o, &from

@@ -34,37 +34,14 @@ const (
 	ListGuard   Guard = Guard(contextBits) // of the list and assist functions (TRACE_LIST_START)
 )
 
-// Recursion is how kernels guard against tracers that call what they trace.
-type Recursion uint8
-
-// The ways to guard. The zero value is that of present kernels.
-const (
-	// TransitionBit has a bit for each context, and one more that lets a single call
-	// pass whose context's bit is set: an interrupt may be traced before the CPU knows
-	// that it is in one (726b3d3f141f, Linux 5.10).
-	TransitionBit Recursion = iota
-	// ContextBits has only the contexts' bits: such calls are missed.
-	ContextBits
-	// Unguarded has none: a tracer that calls what it traces runs until the stack ends.
-	Unguarded
-)
-
-// maxDepth is where a kernel's stack would have overflown: 16 KiB, and at least 256
-// bytes for ftrace_caller, the list function and the callback.
-const maxDepth = 64
-
 // Task is a task that calls traced functions, with the bits that the kernel keeps in
 // task_struct. The zero value is in normal context. One goroutine uses it.
 type Task struct {
-	Recursion Recursion
-
-	Hits       uint64 // for callbacks to count in
-	Missed     uint64 // calls that a guard refused, or for whose return there was no room
-	Overflowed uint64 // calls at which the stack would have overflown for want of a guard
+	Hits   uint64 // for callbacks to count in
+	Missed uint64 // calls that a guard refused, or for whose return there was no room
 
 	level uint8  // interrupt_context_level, include/linux/preempt.h
 	bits  uint16 // trace_recursion
-	depth int
 }
 
 // Context is what the task's CPU believes to be in (trace_get_context_bit).
@@ -78,21 +55,14 @@ func (t *Task) Interrupt(c Context, f func()) {
 	t.level = was
 }
 
-// Enter takes the guard's bit for the context (trace_test_and_set_recursion). A call
-// that may not go on is counted, and has no bit to give back.
+// Enter takes the guard's bit for the context (trace_test_and_set_recursion), or one more that lets a single call pass
+// whose context's bit is set: an interrupt may be traced before the CPU knows that it is in one (726b3d3f141f, Linux
+// 5.10). A call that may not go on is counted, and has no bit to give back.
 func (t *Task) Enter(g Guard) (bit uint16, ok bool) {
-	if t.Recursion == Unguarded {
-		if t.depth == maxDepth {
-			t.Overflowed++
-			return 0, false
-		}
-		t.depth++
-		return 0, true
-	}
 	bit = 1 << (Context(g) + t.Context())
 	if t.bits&bit != 0 {
 		bit = 1 << (Context(g) + transition)
-		if t.Recursion == ContextBits || t.bits&bit != 0 {
+		if t.bits&bit != 0 {
 			t.Missed++
 			return 0, false
 		}
@@ -102,12 +72,7 @@ func (t *Task) Enter(g Guard) (bit uint16, ok bool) {
 }
 
 // Leave gives the bit back (trace_clear_recursion).
-func (t *Task) Leave(bit uint16) {
-	if t.Recursion == Unguarded {
-		t.depth--
-	}
-	t.bits &^= bit
-}
+func (t *Task) Leave(bit uint16) { t.bits &^= bit }
 
 // Func is a function that an ops calls. Funcs are compared by their address, as
 // the kernel compares its own.

@@ -176,40 +176,40 @@ func (r *Report) Count(kind StepKind) (n int) {
 	return n
 }
 
-// each goes through the records that hashes choose, in table order, and leaves
+// each goes through the records that a filter chooses, in table order, and leaves
 // out those that are disabled (__ftrace_hash_rec_update). It counts what the
 // kernel's loop walks over: all records, or up to the last one that the filter
 // names.
-func (x *change) each(h hashes, f func(rec int)) {
+func (x *change) each(filter Functions, f func(rec int)) {
 	c := x.c
-	if len(h.filter) == 0 {
+	if len(filter) == 0 {
 		x.Walked += len(c.flags)
 		x.touched = slices.Grow(x.touched, len(c.flags))
 		for rec := range c.flags {
-			if !c.flags[rec].has(Disabled) && h.has(rec) {
+			if !c.flags[rec].has(Disabled) {
 				f(rec)
 			}
 		}
 		return
 	}
 	last := -1
-	for _, rec := range h.filter {
-		if !c.flags[rec].has(Disabled) && h.has(rec) {
+	for _, rec := range filter {
+		if !c.flags[rec].has(Disabled) {
 			last = rec
 			f(rec)
 		}
 	}
 	x.Walked += last + 1
-	if len(h.notrace) > 0 || last < 0 { // the kernel's count of matches never gets there
+	if last < 0 { // the kernel's count of matches never gets there
 		x.Walked += len(c.flags) - last - 1
 	}
 }
 
 // account counts the functions that an ops wants, or no longer wants, and says
 // whether any site has to change for it.
-func (x *change) account(o *Ops, h hashes, inc bool) (update bool, err error) {
+func (x *change) account(o *Ops, filter Functions, inc bool) (update bool, err error) {
 	c := x.c
-	x.each(h, func(rec int) {
+	x.each(filter, func(rec int) {
 		if err != nil {
 			return
 		}

@@ -150,7 +150,7 @@ func (c *Core) ModifyDirect(o *Ops, addr records.Addr) (Report, error) {
 
 func (x *change) modifyDirect(o *Ops, recs Functions, addr func(rec int) records.Addr) error {
 	c := x.c
-	x.setHashes(c.tmp, hashes{recs, nil})
+	x.setFilter(c.tmp, recs)
 	if err := x.startup(c.tmp, 0); err != nil {
 		return err
 	}
@@ -221,9 +221,9 @@ func (x *change) directAdd(o *Ops, to map[int]records.Addr) error {
 		if err := x.claim(o, o.Filter, filter, false); err != nil {
 			return err
 		}
-		return x.rehash(o, hashes{filter, nil}, 0)
+		return x.rehash(o, filter, 0)
 	}
-	x.setHashes(o, hashes{filter, nil})
+	x.setFilter(o, filter)
 	x.direct(o, 0)
 	return x.startup(o, 0)
 }
@@ -253,14 +253,14 @@ func (c *Core) DirectDel(o *Ops, of map[int]records.Addr) (Report, error) {
 				return err
 			}
 			x.forget(o, recs)
-			x.setHashes(o, hashes{})
+			x.setFilter(o, nil)
 			return nil
 		}
 		x.HashCopied += len(filter)
 		if err := x.claim(o, o.Filter, filter, false); err != nil {
 			return err // never: functions that stay were asked about before
 		}
-		if err := x.rehash(o, hashes{filter, nil}, len(filter)); err != nil {
+		if err := x.rehash(o, filter, len(filter)); err != nil {
 			return err
 		}
 		for _, rec := range recs {

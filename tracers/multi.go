@@ -181,5 +181,5 @@ func (g *GlobalTramps) extend(x *change, o *Ops, args int, fresh Functions) erro
 	if err := x.claim(o, o.Filter, filter, false); err != nil {
 		return err
 	}
-	return x.rehash(o, hashes{filter, nil}, len(filter))
+	return x.rehash(o, filter, len(filter))
 }

@@ -100,12 +100,11 @@ func (f Functions) without(g Functions) Functions {
 // are the client's to set before it attaches; while it is attached, only Core
 // changes them. The zero value traces all functions and has no function to call.
 type Ops struct {
-	Name    string
-	Func    *Func // nil for a direct ops
-	Flags   OpsFlags
-	Direct  *Func     // the code of its direct trampoline, where there is one; ways of dispatch jump there
-	Filter  Functions // functions to trace; none means all
-	Notrace Functions // functions not to trace, whatever Filter says
+	Name   string
+	Func   *Func // nil for a direct ops
+	Flags  OpsFlags
+	Direct *Func     // the code of its direct trampoline, where there is one; ways of dispatch jump there
+	Filter Functions // functions to trace; none means all
 
 	Trampoline records.Addr // what only this ops' sites call; 0 for none
 	DirectCall records.Addr // the direct trampoline where each ops has one (dbaccb618fab, 6.4)
@@ -114,8 +113,8 @@ type Ops struct {
 	// instruction pointer (ops_func); nil where it cannot.
 	Share func(Share, int) error
 
-	old        *hashes // before a change, while the text changes
-	next, prev *Ops    // in the list, while attached
+	old        *Functions // that it traced before a change, while the text changes
+	next, prev *Ops       // in the list, while attached
 	alive      state
 }
 
@@ -135,7 +134,7 @@ func (o *Ops) Test(rec int, regs bool) bool {
 	if o.has(OpsSaveRegs) && !regs {
 		return false
 	}
-	return o.hashes().has(rec)
+	return o.Filter.choose(rec)
 }
 
 // Effective is the function that is called for the ops when it is the only one
@@ -158,26 +157,19 @@ const (
 	freed          // its memory is somebody else's
 )
 
-// hashes are what decides which functions an ops traces (struct ftrace_ops_hash).
-type hashes struct{ filter, notrace Functions }
-
-func (o *Ops) hashes() hashes { return hashes{o.Filter, o.Notrace} }
-
-// setHashes replaces what an ops traces.
-func (x *change) setHashes(o *Ops, to hashes) {
-	from := o.hashes()
+// setFilter replaces what an ops traces.
+func (x *change) setFilter(o *Ops, to Functions) {
+	from := o.Filter
 	x.later(func() {
-		o.Filter, o.Notrace = from.filter, from.notrace
+		o.Filter = from
 		x.c.rehashed(o)
 	})
-	o.Filter, o.Notrace = to.filter, to.notrace
+	o.Filter = to
 	x.c.rehashed(o)
 }
 
-// has is hash_contains_ip: a filter without entries is all functions.
-func (h hashes) has(rec int) bool {
-	return (len(h.filter) == 0 || h.filter.Has(rec)) && !h.notrace.Has(rec)
-}
+// choose is hash_contains_ip: a filter without entries is all functions.
+func (f Functions) choose(rec int) bool { return len(f) == 0 || f.Has(rec) }
 
 // Errno is an error number of Linux (include/uapi/asm-generic/errno.h). 0 is
 // success.

@@ -31,7 +31,7 @@ type play struct {
 
 	// What the stores say that CPUs read.
 	list   []*Ops
-	traced map[*Ops]hashes
+	traced map[*Ops]Functions
 	calls  *Func
 	passed *Ops
 }
@@ -49,7 +49,7 @@ type deed struct {
 func newPlay(t *rapid.T, a isa.Arch, did map[string]int) *play {
 	p := &play{t: t, direct: map[int]records.Addr{}, stale: map[int]bool{}, did: did, single: NewOps("single", nil, 0)}
 	var err error
-	p.calls, p.traced = FuncStub, map[*Ops]hashes{}
+	p.calls, p.traced = FuncStub, map[*Ops]Functions{}
 	p.c, err = New(Config{Arch: a, Records: addrs(playRecords), Stores: Stores{
 		Site: func(*Patch) error {
 			if p.writes--; p.writes == -1 {
@@ -62,12 +62,12 @@ func newPlay(t *rapid.T, a isa.Arch, did map[string]int) *play {
 			at := slices.Index(p.list, behind) + 1 // 0 for nil
 			if on {
 				p.list = slices.Insert(p.list, at, o)
-				p.traced[o] = o.hashes()
+				p.traced[o] = o.Filter
 			} else {
 				p.list = slices.Delete(p.list, at, at+1)
 			}
 		},
-		Hash:  func(o *Ops) { p.traced[o] = o.hashes() },
+		Hash:  func(o *Ops) { p.traced[o] = o.Filter },
 		Entry: func(f *Func, o *Ops) { p.calls, p.passed = f, o },
 	}})
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *play) step() {
 		p.writes = rapid.IntRange(0, 3).Draw(p.t, "writes before the failure")
 	}
 	what := rapid.SampledFrom([]func() deed{
-		p.attach, p.attach, p.detach, p.setFilter, p.setNotrace, p.registerDirect, p.registerDirect,
+		p.attach, p.attach, p.detach, p.setFilter, p.registerDirect, p.registerDirect,
 		p.unregisterDirect, p.modifyDirect, p.modifyDirect, p.addSingle, p.delSingle, p.modSingle, p.toggle,
 	}).Draw(p.t, "what")
 	d := what()
@@ -169,7 +169,7 @@ func (p *play) detach() deed {
 	r, err := p.c.Detach(o)
 	return deed{"detach", r, err, func() {
 		if p.c.off {
-			p.leftBehind(o, o.hashes())
+			p.leftBehind(o, o.Filter)
 		}
 		p.gone(o)
 	}}
@@ -193,19 +193,9 @@ func (p *play) setFilter() deed {
 	if o == nil {
 		return deed{}
 	}
-	from := o.hashes()
+	from := o.Filter
 	r, err := p.c.SetFilter(o, p.filter("filter", 0)...)
 	return deed{"filter", r, err, func() { p.leftBehind(o, from) }}
-}
-
-func (p *play) setNotrace() deed {
-	o := p.pick(plain)
-	if o == nil {
-		return deed{}
-	}
-	from := o.hashes()
-	r, err := p.c.SetNotrace(o, p.filter("notrace", 0)...)
-	return deed{"notrace", r, err, func() { p.leftBehind(o, from) }}
 }
 
 // leftAll is leftBehind where it is not known any more what the ops was.
@@ -217,9 +207,9 @@ func (p *play) leftAll() {
 
 // leftBehind notes the records whose REGS the kernel leaves set: flags are cleared
 // when a site becomes a nop, and sites do not change while tracing is off.
-func (p *play) leftBehind(o *Ops, from hashes) {
+func (p *play) leftBehind(o *Ops, from Functions) {
 	for rec := range playRecords {
-		if o.has(OpsSaveRegs) && from.has(rec) {
+		if o.has(OpsSaveRegs) && from.choose(rec) {
 			p.stale[rec] = true
 		}
 	}
@@ -322,7 +312,7 @@ func (p *play) toggle() deed {
 func TestAnything(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		did := map[string]int{}
-		want := []string{"attach", "attach fails", "detach", "detach fails", "filter", "filter fails", "notrace",
+		want := []string{"attach", "attach fails", "detach", "detach fails", "filter", "filter fails",
 			"register direct", "register direct fails",
 			"unregister direct", "unregister direct fails", "modify direct", "modify direct fails", "switch",
 			"switch fails"}

@@ -175,9 +175,6 @@ func TestAttachErrors(t *testing.T) {
 				t.Errorf("%s: %v", tt.what, err)
 			}
 		}
-		if _, err := c.SetNotrace(livepatch(1), 1); errno(err) != EINVAL {
-			t.Error(err)
-		}
 		if _, err := c.Detach(NewOps("x", user(0), 0)); errno(err) != EBUSY {
 			t.Error(err)
 		}

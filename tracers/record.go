@@ -193,17 +193,17 @@ func (t Targets) choose(direct, tramp, regs bool) (records.Addr, bool) {
 // comes first, by its old functions; one that is being added has not got to its sites
 // yet; one that is being modified counts with its old functions.
 func TrampolineNow(rec int, removed *Ops, list []*Ops) *Ops {
-	if removed != nil && removed.old != nil && removed.old.has(rec) {
+	if removed != nil && removed.old != nil && removed.old.choose(rec) {
 		return removed
 	}
 	for _, o := range list {
 		switch {
 		case o.Trampoline == 0 || o.has(OpsAdding):
 		case o.has(OpsModifying):
-			if o.old.has(rec) {
+			if o.old.choose(rec) {
 				return o
 			}
-		case o.hashes().has(rec):
+		case o.Filter.choose(rec):
 			return o
 		}
 	}
@@ -214,7 +214,7 @@ func TrampolineNow(rec int, removed *Ops, list []*Ops) *Ops {
 // (ftrace_find_tramp_ops_new), nil if there is none.
 func TrampolineThen(rec int, list []*Ops) *Ops {
 	for _, o := range list {
-		if o.hashes().has(rec) {
+		if o.Filter.choose(rec) {
 			return o
 		}
 	}
@@ -225,7 +225,7 @@ func TrampolineThen(rec int, list []*Ops) *Ops {
 // there are none or several.
 func Unique(rec int, list []*Ops) (only *Ops) {
 	for _, o := range list {
-		if !o.hashes().has(rec) {
+		if !o.Filter.choose(rec) {
 			continue
 		}
 		if only != nil {

@@ -58,7 +58,7 @@ func TestTrampolineOf(t *testing.T) {
 		return o
 	}
 	old := func(o *Ops, filter ...int) *Ops {
-		o.old = &hashes{filter: FunctionsOf(filter...)}
+		o.old = new(FunctionsOf(filter...))
 		return o
 	}
 	plain, bare := ops("plain", 0, 0x7000, 1), ops("bare", 0, 0, 1)

@@ -28,21 +28,13 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestRecursion: tracers that call what they trace. With the guard of the kernel the
-// callback runs once more, since that call may be an interrupt's that is not known to be
-// one yet; without the transition bit once; without any guard until the stack ends.
+// TestRecursion: of tracers that call what they trace each callback runs once more, since that call may be an
+// interrupt's that is not known to be one yet.
 func TestRecursion(t *testing.T) {
 	for _, tt := range []struct {
-		how                      Recursion
-		tracers                  int
-		hits, missed, overflowed uint64
-	}{
-		{TransitionBit, 1, 2, 1, 0},
-		{ContextBits, 1, 1, 1, 0},
-		{Unguarded, 1, maxDepth, 0, 1},
-		{TransitionBit, 3, 3 + 3*3, 3 * 3, 0},
-		{ContextBits, 3, 3, 3, 0},
-	} {
+		tracers      int
+		hits, missed uint64
+	}{{1, 2, 1}, {3, 3 + 3*3, 3 * 3}} {
 		onArches(t, func(t *testing.T, a isa.Arch) {
 			c := newCore(t, a, 1)
 			c.ForceList = true
@@ -54,49 +46,43 @@ func TestRecursion(t *testing.T) {
 					}
 				}}, OpsDynamic|OpsRecursion)))
 			}
-			task := Task{Recursion: tt.how}
+			var task Task
 			if _, err := c.Enter(0).Finish(&task); err != nil {
 				t.Fatal(err)
 			}
-			if task.Hits != tt.hits || task.Missed != tt.missed || task.Overflowed != tt.overflowed {
+			if task.Hits != tt.hits || task.Missed != tt.missed {
 				t.Errorf("%+v: %+v", tt, task)
 			}
-			if task.bits != 0 || task.depth != 0 {
-				t.Errorf("%+v: bits %b and depth %d are left", tt, task.bits, task.depth)
+			if task.bits != 0 {
+				t.Errorf("%+v: bits %b are left", tt, task.bits)
 			}
 		})
 	}
 }
 
-// TestInterruptInsideCallback: what an interrupt calls inside a callback is traced, once
-// the CPU knows that it is in one, and with the transition bit before that too. The
-// guards of the list and of a callback do not see each other.
+// TestInterruptInsideCallback: what an interrupt calls inside a callback is traced, also
+// before the CPU knows that it is in one. The guards of the list and of a callback do not
+// see each other.
 func TestInterruptInsideCallback(t *testing.T) {
-	for _, tt := range []struct {
-		how   Recursion
-		in    Context // what the CPU believes while the interrupt's first call is made
-		times int
-	}{
-		{TransitionBit, IRQ, 2}, {ContextBits, IRQ, 2}, {TransitionBit, Normal, 2}, {ContextBits, Normal, 1},
-	} {
-		task, times := Task{Recursion: tt.how}, 0
+	for _, in := range []Context{IRQ, Normal} { // what the CPU believes while the interrupt's first call is made
+		task, times := Task{}, 0
 		bit, ok := task.Enter(ListGuard)
 		if times++; !ok {
-			t.Fatalf("%+v: nothing was entered", tt)
+			t.Fatalf("%d: nothing was entered", in)
 		}
-		task.Interrupt(tt.in, func() {
+		task.Interrupt(in, func() {
 			if bit, ok := task.Enter(ListGuard); ok {
 				times++
 				if own, ok := task.Enter(FtraceGuard); !ok {
-					t.Errorf("%+v: the list's guard refuses a callback's", tt)
+					t.Errorf("%d: the list's guard refuses a callback's", in)
 				} else {
 					task.Leave(own)
 				}
 				task.Leave(bit)
 			}
 		})
-		if task.Leave(bit); times != tt.times || task.Missed != uint64(2-tt.times) || task.bits != 0 {
-			t.Errorf("%+v: entered %d times, %+v", tt, times, task)
+		if task.Leave(bit); times != 2 || task.Missed != 0 || task.bits != 0 {
+			t.Errorf("%d: entered %d times, %+v", in, times, task)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func (p *play) checkStores(when string) {
 		p.t.Fatalf("%s: ftrace_caller calls %v with %v, stored are %v and %v", when, f, o, p.calls, p.passed)
 	}
 	for _, o := range p.list {
-		if h := p.traced[o]; !slices.Equal(h.filter, o.Filter) || !slices.Equal(h.notrace, o.Notrace) {
-			p.t.Fatalf("%s: %s traces %v, stored is %v", when, o.Name, o.hashes(), h)
+		if h := p.traced[o]; !slices.Equal(h, o.Filter) {
+			p.t.Fatalf("%s: %s traces %v, stored is %v", when, o.Name, o.Filter, h)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (p *play) check() {
 	for rec := range playRecords {
 		var users []*Ops
 		for _, o := range p.attached() {
-			if (len(o.Filter) == 0 || slices.Contains(o.Filter, rec)) && !slices.Contains(o.Notrace, rec) {
+			if len(o.Filter) == 0 || slices.Contains(o.Filter, rec) {
 				users = append(users, o)
 			}
 		}
@@ -166,8 +166,8 @@ func (p *play) snapshot() string {
 		fmt.Fprintf(&b, "list %p\n", o)
 	}
 	for _, o := range append(slices.Clone(p.clients), p.single, c.tmp) {
-		fmt.Fprintf(&b, "%s %p: %s func %p tramp %s direct %s filter %v notrace %v alive %d\n", o.Name, o, o.Flags,
-			o.Func, o.Trampoline, o.DirectCall, o.Filter, o.Notrace, o.alive)
+		fmt.Fprintf(&b, "%s %p: %s func %p tramp %s direct %s filter %v alive %d\n", o.Name, o, o.Flags,
+			o.Func, o.Trampoline, o.DirectCall, o.Filter, o.alive)
 	}
 	fmt.Fprintf(&b, "%+v off %v dead %v leaving %d removed %v modifying %v", c.global, c.off, c.dead, len(c.leaving),
 		c.removed, c.modifying)

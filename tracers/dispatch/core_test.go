@@ -21,9 +21,9 @@ var sites = []records.Addr{tracee, tracee + 0x40, tracee + 0x90, tracee + 0x200}
 // client is a tracer that calls traced functions itself, and what of it is known
 // without the core.
 type client struct {
-	ops             *tracers.Ops
-	calls           []nested
-	filter, notrace []int
+	ops    *tracers.Ops
+	calls  []nested
+	filter []int
 }
 
 type nested struct {
@@ -32,7 +32,7 @@ type nested struct {
 }
 
 func (c *client) traces(site int) bool {
-	return (len(c.filter) == 0 || slices.Contains(c.filter, site)) && !slices.Contains(c.notrace, site)
+	return len(c.filter) == 0 || slices.Contains(c.filter, site)
 }
 
 // play is a way whose clients do anything, beside its core.
@@ -163,7 +163,7 @@ func (p *play) step() {
 		p.writes = rapid.IntRange(0, 3).Draw(p.T, "writes before the failure")
 	}
 	what, err := "", error(nil)
-	switch rapid.IntRange(0, 6).Draw(p.T, "what") {
+	switch rapid.IntRange(0, 5).Draw(p.T, "what") {
 	case 0, 1, 2:
 		what, err = p.attach()
 	case 3:
@@ -174,21 +174,12 @@ func (p *play) step() {
 			}
 			return err
 		})
-	case 4, 5:
+	default:
 		to := p.functions("filter")
 		what, err = p.change("filter", func(c *client) error {
 			err := p.way.SetFilter(c.ops, to...)
 			if err == nil {
 				c.filter = to
-			}
-			return err
-		})
-	default:
-		to := p.functions("notrace")
-		what, err = p.change("notrace", func(c *client) error {
-			err := p.way.SetNotrace(c.ops, to...)
-			if err == nil {
-				c.notrace = to
 			}
 			return err
 		})
@@ -238,7 +229,7 @@ func (p *play) functions(label string) []int {
 
 func (p *play) attach() (string, error) {
 	p.made++
-	c := &client{filter: p.functions("filter"), notrace: p.functions("notrace")}
+	c := &client{filter: p.functions("filter")}
 	for range rapid.IntRange(0, 2).Draw(p.T, "nested calls") {
 		c.calls = append(c.calls, nested{rapid.IntRange(0, len(sites)-1).Draw(p.T, "site"),
 			tracers.Context(rapid.IntRange(0, int(tracers.Normal)).Draw(p.T, "context"))})
@@ -248,9 +239,8 @@ func (p *play) attach() (string, error) {
 	f := &tracers.Func{Name: "client", Entry: p.called(c)}
 	c.ops = tracers.NewOps(fmt.Sprint("ops", p.made), f, flags, c.filter...)
 	if p.kind.Direct && rapid.Bool().Draw(p.T, "direct") {
-		c.ops.Func, c.ops.Direct, c.notrace = nil, f, nil
+		c.ops.Func, c.ops.Direct = nil, f
 	}
-	c.ops.Notrace = c.notrace
 	err := p.way.Attach(c.ops)
 	if err == nil {
 		p.clients = append(p.clients, c)
@@ -281,7 +271,7 @@ func TestWaysFollowTheCore(t *testing.T) {
 					}
 				}
 			})
-			want := []string{"attach", "attach fails", "detach", "filter", "notrace"}
+			want := []string{"attach", "attach fails", "detach", "filter"}
 			if sole(t, k).users == nil {
 				want = append(want, "window", "missed")
 			}
@@ -307,11 +297,6 @@ func sole(t testing.TB, k Kind) *Way {
 // SetFilter changes which functions an attached ops traces. EINVAL: it has a direct trampoline.
 func (w *Way) SetFilter(o *tracers.Ops, functions ...int) error {
 	return w.change(o, w.core.SetFilter, o.Filter, functions)
-}
-
-// SetNotrace changes which functions it does not trace, likewise.
-func (w *Way) SetNotrace(o *tracers.Ops, functions ...int) error {
-	return w.change(o, w.core.SetNotrace, o.Notrace, functions)
 }
 
 // change changes what an ops traces, or leaves it as it was.

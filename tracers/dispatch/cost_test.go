@@ -138,9 +138,6 @@ func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
 	if h := e.filter.Load(); h != nil {
 		c, traced = c.Add(h.cost(ip)), h.contains(ip)
 	}
-	if h := e.notrace.Load(); h != nil && traced {
-		c, traced = c.Add(h.cost(ip)), !h.contains(ip)
-	}
 	return c, traced
 }
 

@@ -12,12 +12,12 @@ import (
 
 // entry is the words of an ops that CPUs read.
 type entry struct {
-	ops             *tracers.Ops
-	run             func(ip records.Addr, t *Task) // calls ops->func
-	direct          *trampoline                    // ops->direct_call
-	filter, notrace atomic.Pointer[hash]           // nil: all functions, and none
-	next            atomic.Pointer[entry]          // in the list
-	code            *opsTrampoline                 // where each ops has one
+	ops    *tracers.Ops
+	run    func(ip records.Addr, t *Task) // calls ops->func
+	direct *trampoline                    // ops->direct_call
+	filter atomic.Pointer[hash]           // nil: all functions
+	next   atomic.Pointer[entry]          // in the list
+	code   *opsTrampoline                 // where each ops has one
 }
 
 // entry makes an ops readable.
@@ -63,13 +63,6 @@ func (l *list) call(ip records.Addr, t *Task) {
 			found, n := h.find(ip)
 			hashes++
 			if loads += n; found == nil {
-				continue
-			}
-		}
-		if h := e.notrace.Load(); h != nil {
-			found, n := h.find(ip)
-			hashes++
-			if loads += n; found != nil {
 				continue
 			}
 		}

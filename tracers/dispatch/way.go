@@ -29,7 +29,6 @@ package dispatch
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -185,7 +184,6 @@ func (w *Way) relist(o, behind *tracers.Ops, on bool) {
 func (w *Way) rehash(o *tracers.Ops) {
 	if e := w.entries[o]; e != nil && (e.direct == nil || !e.direct.all) {
 		e.filter.Store(w.hashOf(o.Filter))
-		e.notrace.Store(w.hashOf(o.Notrace))
 	}
 }
 
@@ -214,7 +212,7 @@ func (w *Way) Attach(o *tracers.Ops) error {
 	if w.entries[o] != nil {
 		return refuse(tracers.EBUSY, o, "it is attached already")
 	}
-	for _, rec := range append(slices.Clone(o.Filter), o.Notrace...) {
+	for _, rec := range o.Filter {
 		if rec < 0 || rec >= len(w.ips) {
 			return refuse(tracers.ENOENT, o, fmt.Sprintf("function %d: there are %d", rec, len(w.ips)))
 		}
