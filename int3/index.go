@@ -20,8 +20,6 @@ type Index interface {
 	// Find counts its comparisons of addresses in p. It takes no lock and
 	// does not allocate.
 	Find(at records.Addr, p *cpus.Probe) (slot int, ok bool)
-	// Len is the number of addresses.
-	Len() int
 }
 
 // Lookup names an Index.
@@ -91,7 +89,6 @@ func (k Lookup) Compare(a, b Place) int {
 type hash struct {
 	cells []cell
 	shift uint
-	n     int
 }
 
 type cell struct {
@@ -101,7 +98,7 @@ type cell struct {
 
 func newHash(b Batch) *hash {
 	size := uint(max(bits.Len(uint(2*len(b.Addrs))), 1))
-	h := &hash{cells: make([]cell, 1<<size), shift: 64 - size, n: len(b.Addrs)}
+	h := &hash{cells: make([]cell, 1<<size), shift: 64 - size}
 	for slot, at := range b.Addrs {
 		i := h.home(at)
 		for h.cells[i].at != 0 {
@@ -126,8 +123,6 @@ func (h *hash) Find(at records.Addr, p *cpus.Probe) (int, bool) {
 	}
 	return 0, false
 }
-
-func (h *hash) Len() int { return h.n }
 
 // groups walks over the groups of records, and searches in the one whose range
 // holds the address: lookup_rec in kernel/trace/ftrace.c, which ftrace's own
@@ -161,8 +156,6 @@ func (x *groups) Find(at records.Addr, p *cpus.Probe) (int, bool) {
 	return 0, false
 }
 
-func (x *groups) Len() int { return len(x.addrs) }
-
 // vector is one sorted run of addresses, searched as the kernel's __inline_bsearch
 // does (include/linux/bsearch.h): one three-way comparison a probe.
 type vector []records.Addr
@@ -170,8 +163,6 @@ type vector []records.Addr
 func (v vector) Find(at records.Addr, p *cpus.Probe) (int, bool) {
 	return search(v, at, p)
 }
-
-func (v vector) Len() int { return len(v) }
 
 // search is a binary search over ascending addresses.
 func search(v []records.Addr, at records.Addr, p *cpus.Probe) (int, bool) {
@@ -297,5 +288,3 @@ func (x *btreeIndex) Find(at records.Addr, p *cpus.Probe) (int, bool) {
 	}
 	return int(*it.ref), true
 }
-
-func (x *btreeIndex) Len() int { return x.tree.Len() }

@@ -274,7 +274,7 @@ func turn(lines []planLine, s Shape, r Range, emit Emit) {
 	for i := r.From; i < r.To; i++ {
 		one := Range{i, i + 1}
 		if s.Entry != nil { // what holds of all patches need not hold of each
-			steps = held(lines, s.of(one))
+			steps = held(lines, s.Of(one))
 		}
 		for _, st := range steps {
 			emit(st.about(one))

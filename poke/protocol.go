@@ -71,8 +71,8 @@ type Shape struct {
 	Entry func(patch int) (length int, kept bool)
 }
 
-// of is the shape of the patches of one batch.
-func (s Shape) of(r Range) Shape {
+// Of is the shape of the patches of one batch.
+func (s Shape) Of(r Range) Shape {
 	if s.Entry == nil {
 		return s
 	}
@@ -120,7 +120,7 @@ func (p *Protocol) Unfold(s Shape, batches iter.Seq[Range], emit Emit) {
 	emit(Step{Op: Verify, To: int32(s.Patches)})
 	unroll(sections[onceBefore].lines, s, all, emit)
 	for b := range batches {
-		unroll(sections[everyBatch].lines, s.of(b), b, emit)
+		unroll(sections[everyBatch].lines, s.Of(b), b, emit)
 	}
 	unroll(sections[onceAfter].lines, s, all, emit)
 	if s.Detach {
@@ -184,9 +184,7 @@ func (p *Protocol) one(s Shape, emit Emit) {
 
 // ChangesLiterals tells whether the plan changes the literals that name the sites' ops.
 func (p *Protocol) ChangesLiterals(s Shape) bool {
-	return p.has(s, func(st Step) bool {
-		return st.Op == Write && (st.Part == Literal || st.Part == LiteralLow || st.Part == LiteralHigh)
-	})
+	return p.has(s, func(st Step) bool { return st.WritesLiteral() })
 }
 
 // Lazy tells whether the protocol has rounds that leave out CPUs in user space.

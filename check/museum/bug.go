@@ -37,8 +37,8 @@ type Bug struct {
 	// one of the words of kinds.
 	About string
 
-	file     string    // that it is told in
-	sections []section // its machine, before and after the fix
+	file     string         // that it is told in
+	sections []inputs.Block // its machine, before and after the fix
 }
 
 // Model is the machine that the bug is shown on, ready to be explored; fixed:

@@ -4,10 +4,13 @@ package museum
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -24,114 +27,51 @@ var (
 	caseSections = append([]string{machineSection, textSection, patchSection, patcherSection}, cpus.SectionNames()...)
 )
 
-// side says on which side of the fix a line is there.
-type side uint8
+// comment is what a line says for people.
+var comment = regexp.MustCompile(`(?m)(?:^| )#.*$`)
 
-const (
-	both side = iota
-	broken
-	fixed
-)
-
-// on tells whether a line is there.
-func (s side) on(isFixed bool) bool { return s == both || (s == fixed) == isFixed }
-
-// line is one line of a section.
-type line struct {
-	no   int
-	text string
-	side side
+// onSide is a line without the side of the fix that it names, and whether it is there on a side.
+func onSide(text string, isFixed bool) (string, bool) {
+	if rest, ok := strings.CutSuffix(text, " if broken"); ok {
+		return rest, !isFixed
+	}
+	rest, ok := strings.CutSuffix(text, " if fixed")
+	return rest, !ok || isFixed
 }
 
-// section is a run of lines.
-type section struct {
-	name  string
-	no    int
-	lines []line
-}
-
-// reader is where reading a case has got to.
-type reader struct {
-	file     string
-	no       int
-	headers  map[string]string
-	last     string // the header that may go on
-	sections []section
-}
-
-// wrong is an error about the line that was read last.
-func (r *reader) wrong(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", r.file, r.no, fmt.Sprintf(format, args...))
-}
-
-// read reads a case: headers, whose values go on on indented lines, then sections. A # begins a
-// comment.
+// read reads a case: headers, whose values go on on indented lines, then sections.
 func read(file, text string) (*Bug, error) {
-	r := &reader{file: file, headers: map[string]string{}}
-	for raw := range strings.SplitSeq(text, "\n") {
-		r.no++
-		if i := strings.Index(" "+raw, " #"); i >= 0 {
-			raw = raw[:i]
+	blocks, err := inputs.Blocks(file, comment.ReplaceAllString(text, ""), slices.Concat(caseHeaders, caseSections))
+	if err != nil {
+		return nil, err
+	}
+	headers := map[string]string{}
+	var sections []inputs.Block
+	for _, b := range blocks {
+		for i, it := range b.Items {
+			b.Items[i].Text = strings.Join(strings.Fields(it.Text), " ")
 		}
-		said := strings.Join(strings.Fields(raw), " ")
-		var err error
-		switch {
-		case said == "":
-		case raw[0] != ' ':
-			err = r.head(said)
-		case len(r.sections) == 0 && r.last != "":
-			r.headers[r.last] = strings.TrimSpace(r.headers[r.last] + " " + said)
-		case len(r.sections) == 0:
-			err = r.wrong("%q: want a header or a section before it", said)
+		_, seen := headers[b.Key]
+		again := slices.ContainsFunc(sections, func(s inputs.Block) bool { return s.Key == b.Key })
+		wrong := ""
+		switch isSection := slices.Contains(caseSections, b.Key); {
+		case isSection && b.Value != "":
+			wrong = "want nothing behind it"
+		case seen, again && b.Key != patcherSection && b.Key != patchSection:
+			wrong = "a second time"
+		case isSection:
+			sections = append(sections, b)
+		case len(sections) > 0:
+			wrong = "headers come before the first section"
 		default:
-			r.add(said)
+			said := append([]string{b.Value}, spelling.Each(b.Items, func(it inputs.Item) string { return it.Text })...)
+			headers[b.Key] = strings.TrimSpace(strings.Join(said, " "))
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return r.bug()
-}
-
-// head reads the line of a header or of a section.
-func (r *reader) head(said string) error {
-	key, value, ok := strings.Cut(said, ":")
-	value = strings.TrimSpace(value)
-	_, seen := r.headers[key]
-	known := append(slices.Clone(caseHeaders), caseSections...)
-	switch {
-	case !ok:
-		return r.wrong("%q: want a colon behind a header or a section, and blanks before a line of one", said)
-	case !slices.Contains(known, key):
-		return r.wrong("%q: %v", key+":", spelling.NotOneOf(key, known))
-	case slices.Contains(caseSections, key) && value != "":
-		return r.wrong("%q: want nothing behind %q", value, key+":")
-	case slices.Contains(caseSections, key):
-		again := slices.ContainsFunc(r.sections, func(s section) bool { return s.name == key })
-		if again && key != patcherSection && key != patchSection {
-			return r.wrong("%q: a second time", key+":")
-		}
-		r.sections = append(r.sections, section{name: key, no: r.no})
-	case len(r.sections) > 0:
-		return r.wrong("%q: headers come before the first section", key+":")
-	case seen:
-		return r.wrong("%q: a second time", key+":")
-	default:
-		r.headers[key], r.last = value, key
-	}
-	return nil
-}
-
-// add adds a line to the section that is open.
-func (r *reader) add(said string) {
-	l := line{no: r.no, text: said}
-	for s, word := range map[side]string{broken: " if broken", fixed: " if fixed"} {
-		if rest, ok := strings.CutSuffix(said, word); ok {
-			l.text, l.side = rest, s
+		if wrong != "" {
+			return nil, &inputs.ParseError{File: file, Line: b.Line, Value: strconv.Quote(b.Key + ":"), Reason: wrong}
 		}
 	}
-	s := &r.sections[len(r.sections)-1]
-	s.lines = append(s.lines, l)
+	return bugOf(file, headers, sections)
 }
 
 // aboutTracers: about who is called, and not about how text is changed.
@@ -145,24 +85,23 @@ var kinds = map[string]string{
 	"elsewhere": "elsewhere",
 }
 
-// bug makes a Bug of the lines.
-func (r *reader) bug() (*Bug, error) {
-	h := r.headers
+// bugOf makes a Bug of headers and sections.
+func bugOf(file string, h map[string]string, sections []inputs.Block) (*Bug, error) {
 	b := &Bug{
 		Name: h["name"], Number: h["number"], Title: h["title"], Versions: h["versions"], Source: h["source"],
 		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), About: h["about"],
-		file: r.file, sections: r.sections, Otherwise: map[cpus.Fetch]cpus.Property{},
+		file: file, sections: sections, Otherwise: map[cpus.Fetch]cpus.Property{},
 	}
 	var err error
 	if h["rests"] != "" {
 		if b.Rests, err = fetches(h["rests"]); err != nil {
-			return nil, fmt.Errorf("%s: rests: %w", r.file, err)
+			return nil, fmt.Errorf("%s: rests: %w", file, err)
 		}
 	}
 	if property, models, _ := strings.Cut(h["otherwise"], " with "); property != "" {
 		list, err := fetches(models)
 		if err != nil {
-			return nil, fmt.Errorf("%s: otherwise: %w", r.file, err)
+			return nil, fmt.Errorf("%s: otherwise: %w", file, err)
 		}
 		for _, f := range list {
 			b.Otherwise[f] = cpus.Property(property)

@@ -11,11 +11,11 @@ import (
 func TestCasesRefused(t *testing.T) {
 	const machine = "name: mine\nmachine:\n arch x86_64\n cpus 2\ntext:\n disabled\n"
 	for _, c := range []struct{ text, want string }{
-		{"naem: mine", `mine.case:1: "naem:": not one of`},
+		{"naem: mine", `mine.case:1: "naem": not one of`},
 		{"name: mine\nname: yours", `mine.case:2: "name:": a second time`},
-		{"name mine", "mine.case:1: \"name mine\": want a colon"},
-		{" lost", `mine.case:1: "lost": want a header`},
-		{"machine: x86_64", `mine.case:1: "x86_64": want nothing behind "machine:"`},
+		{"name mine", `mine.case:1: "name mine": not one of`},
+		{" lost", `mine.case:1: "lost" is indented, and nothing is above it`},
+		{"machine: x86_64", `mine.case:1: "machine:": want nothing behind it`},
 		{"machine:\nname: late", `mine.case:2: "name:": headers come before the first section`},
 		{"text:\n disabled\ntext:", `mine.case:3: "text:": a second time`},
 		{"text:\n disabled", `mine.case:2: disabled: want the machine's instruction set before it`},

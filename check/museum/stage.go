@@ -57,18 +57,19 @@ func (b *Bug) laidOut(isFixed bool) (*explore.Model, error) {
 		readers[name] = func(text string) error { return s.pathStep(cpus.Section(i), text) }
 	}
 	for _, section := range b.sections {
-		switch section.name {
+		switch section.Key {
 		case patchSection:
 			s.patches = nil
 		case patcherSection:
 			s.m.Programs = append(s.m.Programs, explore.Program{Patches: s.patches})
 		}
-		for _, l := range section.lines {
-			if !l.side.on(isFixed) {
+		for _, it := range section.Items {
+			text, there := onSide(it.Text, isFixed)
+			if !there {
 				continue
 			}
-			if err := readers[section.name](l.text); err != nil {
-				return nil, fmt.Errorf("%s:%d: %s: %w", b.file, l.no, l.text, err)
+			if err := readers[section.Key](text); err != nil {
+				return nil, fmt.Errorf("%s:%d: %s: %w", b.file, it.Line, text, err)
 			}
 		}
 	}

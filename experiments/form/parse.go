@@ -19,30 +19,14 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// MaxFile is the most bytes that a file may have, maxLine the most of a line above its
-// report.
-const (
-	MaxFile = 256 << 10
-	maxLine = 1000
-)
+// MaxFile is the most bytes that a file may have.
+const MaxFile = 256 << 10
 
 // reportBegins is the line between the declarations and the report.
-const reportBegins = "---"
+var reportBegins = regexp.MustCompile(`(?m)^---[ \t\r]*$`)
 
 // The keys at the beginning of a line, in the order in which docs have them.
 var keys = []string{"name", "short", "example", "grid", "beside", "points", "flags", "columns", "must", "chart", "figure"}
-
-// block is a key with its value, and the indented lines below it.
-type block struct {
-	key, value string
-	line       int
-	items      []item
-}
-
-type item struct {
-	text string
-	line int
-}
 
 // Parse reads a file; name is what errors call it, base has what its templates may use
 // besides. Errors are *[inputs.ParseError].
@@ -71,70 +55,44 @@ func (f *Form) wrong(line int, format string, args ...any) error {
 }
 
 // blocks cuts the text into its blocks and its report.
-func (f *Form) blocks(src []byte) (out []block, err error) {
+func (f *Form) blocks(src []byte) ([]inputs.Block, error) {
 	if len(src) > MaxFile {
 		return nil, f.wrong(1, "%d bytes: want %d at most", len(src), MaxFile)
 	}
-	line := 0
-	for len(src) > 0 {
-		var text []byte
-		text, src, _ = bytes.Cut(src, []byte("\n"))
-		line++
-		s := strings.TrimRight(string(text), " \t\r")
-		if s == reportBegins {
-			f.Prose, f.Line = string(src), line+1
-			if !utf8.Valid(src) {
-				return nil, f.wrong(line+1, "the report is not UTF-8")
-			}
-			return out, nil
-		}
-		if out, err = f.add(out, s, line); err != nil {
-			return nil, err
-		}
+	at := reportBegins.FindIndex(src)
+	if at == nil {
+		at = []int{len(src), len(src)}
 	}
-	return nil, f.wrong(max(line, 1), "no report: want a line %s and the report's template below it", reportBegins)
-}
-
-// add takes a line.
-func (f *Form) add(out []block, s string, line int) ([]block, error) {
-	trimmed := strings.TrimSpace(s)
-	switch {
-	case len(s) > maxLine:
-		return nil, f.wrong(line, "%d bytes in a line: want %d at most", len(s), maxLine)
-	case !utf8.ValidString(s):
-		return nil, f.wrong(line, "not UTF-8")
-	case trimmed == "" || trimmed[0] == '#':
-		return out, nil
-	case s != strings.TrimLeft(s, " \t"):
-		if len(out) == 0 {
-			return nil, f.wrong(line, "%q is indented, and nothing is above it", trimmed)
-		}
-		b := &out[len(out)-1]
-		b.items = append(b.items, item{trimmed, line})
-		return out, nil
+	out, err := inputs.Blocks(f.File, string(src[:at[0]]), keys)
+	if err != nil {
+		return nil, err
 	}
-	key, value, ok := strings.Cut(s, ":")
-	if !ok || !slices.Contains(keys, key) {
-		return nil, f.wrong(line, "%q: %v", key, spelling.NotOneOf(key, keys))
+	f.Line = 2 + bytes.Count(src[:at[0]], []byte("\n"))
+	if at[0] == len(src) {
+		return nil, f.wrong(max(f.Line-2, 1), "no report: want a line --- and the report's template below it")
 	}
-	return append(out, block{key: key, value: strings.TrimSpace(value), line: line}), nil
+	prose := bytes.TrimPrefix(src[at[1]:], []byte("\n"))
+	if f.Prose = string(prose); !utf8.Valid(prose) {
+		return nil, f.wrong(f.Line, "the report is not UTF-8")
+	}
+	return out, nil
 }
 
 // take reads a block.
-func (f *Form) take(b block) error {
-	switch b.key {
+func (f *Form) take(b inputs.Block) error {
+	switch b.Key {
 	case "name":
 		if f.Name != "" {
-			return f.wrong(b.line, "a second name")
+			return f.wrong(b.Line, "a second name")
 		}
-		if b.value == "" || len(b.value) > 60 || strings.Trim(b.value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return f.wrong(b.line, "name %q: want small letters, digits and -, 60 at most", b.value)
+		if b.Value == "" || len(b.Value) > 60 || strings.Trim(b.Value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return f.wrong(b.Line, "name %q: want small letters, digits and -, 60 at most", b.Value)
 		}
-		f.Name = b.value
+		f.Name = b.Value
 	case "short":
-		f.Short = b.value
+		f.Short = b.Value
 	case "example":
-		f.Examples = append(f.Examples, b.value)
+		f.Examples = append(f.Examples, b.Value)
 	case "grid":
 		return f.grid(b)
 	case "beside":
@@ -154,52 +112,52 @@ func (f *Form) take(b block) error {
 			return err
 		}
 	}
-	if len(b.items) > 0 {
-		return f.wrong(b.items[0].line, "%s has one value, and nothing below it", b.key)
+	if len(b.Items) > 0 {
+		return f.wrong(b.Items[0].Line, "%s has one value, and nothing below it", b.Key)
 	}
 	return nil
 }
 
 // grid reads what is counted or run.
-func (f *Form) grid(b block) (err error) {
+func (f *Form) grid(b inputs.Block) (err error) {
 	if f.Grid != nil {
-		return f.wrong(b.line, "a second grid")
+		return f.wrong(b.Line, "a second grid")
 	}
-	if b.value != "count" && b.value != "run" {
-		return f.wrong(b.line, "grid %q: want count or run", b.value)
+	if b.Value != "count" && b.Value != "run" {
+		return f.wrong(b.Line, "grid %q: want count or run", b.Value)
 	}
-	f.Grid = &Grid{Mode: b.value, Line: b.line}
+	f.Grid = &Grid{Mode: b.Value, Line: b.Line}
 	f.Grid.Axes, err = f.axes(b)
 	return err
 }
 
 // axes reads lines such as "buffer: 128,256", which a flag changes, and
 // "protocol = breakpoint", which none does.
-func (f *Form) axes(b block) (out []Axis, err error) {
-	for _, it := range b.items {
-		at := strings.IndexAny(it.text, ":=")
+func (f *Form) axes(b inputs.Block) (out []Axis, err error) {
+	for _, it := range b.Items {
+		at := strings.IndexAny(it.Text, ":=")
 		if at < 0 {
-			return nil, f.wrong(it.line, "%q: want an axis, : or =, and its values", it.text)
+			return nil, f.wrong(it.Line, "%q: want an axis, : or =, and its values", it.Text)
 		}
-		a := Axis{Name: strings.TrimSpace(it.text[:at]), Values: strings.TrimSpace(it.text[at+1:]), Fixed: it.text[at] == '=',
-			Line: it.line}
+		a := Axis{Name: strings.TrimSpace(it.Text[:at]), Values: strings.TrimSpace(it.Text[at+1:]), Fixed: it.Text[at] == '=',
+			Line: it.Line}
 		if slices.ContainsFunc(out, func(other Axis) bool { return other.Name == a.Name }) {
-			return nil, f.wrong(it.line, "a second %s", a.Name)
+			return nil, f.wrong(it.Line, "a second %s", a.Name)
 		}
 		out = append(out, a)
 	}
 	return out, nil
 }
 
-func (f *Form) beside(b block) error {
+func (f *Form) beside(b inputs.Block) error {
 	if f.Grid == nil {
-		return f.wrong(b.line, "beside: no grid is above it")
+		return f.wrong(b.Line, "beside: no grid is above it")
 	}
-	if !identifier(b.value) {
-		return f.wrong(b.line, "beside %q: want a name of letters", b.value)
+	if !identifier(b.Value) {
+		return f.wrong(b.Line, "beside %q: want a name of letters", b.Value)
 	}
 	axes, err := f.axes(b)
-	f.Grid.Beside = append(f.Grid.Beside, Beside{b.value, axes})
+	f.Grid.Beside = append(f.Grid.Beside, Beside{b.Value, axes})
 	return err
 }
 
@@ -208,31 +166,31 @@ func identifier(s string) bool {
 }
 
 // points reads lines of comma-separated values below the names of axes and labels.
-func (f *Form) points(b block) error {
+func (f *Form) points(b inputs.Block) error {
 	if f.Grid == nil {
-		return f.wrong(b.line, "points: no grid is above it")
+		return f.wrong(b.Line, "points: no grid is above it")
 	}
-	for _, it := range b.items {
-		r := csv.NewReader(strings.NewReader(it.text))
+	for _, it := range b.Items {
+		r := csv.NewReader(strings.NewReader(it.Text))
 		r.TrimLeadingSpace = true
 		values, err := r.Read()
 		if err != nil {
 			if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 				err = bad.Err
 			}
-			return f.wrong(it.line, "%v", err)
+			return f.wrong(it.Line, "%v", err)
 		}
 		switch {
 		case f.Grid.Labels == nil:
 			f.Grid.Labels = values
 		case len(values) != len(f.Grid.Labels):
-			return f.wrong(it.line, "%d values: want %d, one for each name", len(values), len(f.Grid.Labels))
+			return f.wrong(it.Line, "%d values: want %d, one for each name", len(values), len(f.Grid.Labels))
 		default:
-			f.Grid.Points = append(f.Grid.Points, Point{it.line, values})
+			f.Grid.Points = append(f.Grid.Points, Point{it.Line, values})
 		}
 	}
 	if len(f.Grid.Points) == 0 {
-		return f.wrong(b.line, "points: want a line of names, and lines of values below it")
+		return f.wrong(b.Line, "points: want a line of names, and lines of values below it")
 	}
 	return nil
 }
@@ -268,11 +226,11 @@ type Text struct {
 }
 
 // text is an item's template; nil where there is none.
-func (f *Form) text(it item) *Text {
-	if it.text == "" {
+func (f *Form) text(it inputs.Item) *Text {
+	if it.Text == "" {
 		return nil
 	}
-	return &Text{text: it.text, line: it.line, name: fmt.Sprintf("text of line %d", it.line)}
+	return &Text{text: it.Text, line: it.Line, name: fmt.Sprintf("text of line %d", it.Line)}
 }
 
 // texts are all templates of lines.

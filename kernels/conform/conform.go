@@ -189,20 +189,16 @@ func (c *checker) traps(text []byte) bool {
 
 // items are the steps of a plan for the batch.
 func (c *checker) items(b *record.Batch, plan *poke.Protocol) (items []item, err error) {
-	s := poke.Shape{Traits: c.arch.Traits(), Patches: len(b.Sites), Kept: true, Entry: func(i int) (int, bool) {
+	s := poke.Shape{Traits: c.arch.Traits(), Patches: len(b.Sites), Entry: func(i int) (int, bool) {
 		n := len(b.Sites[i].New)
 		if n == 0 {
 			n = c.arch.Traits().FetchLen
 		}
 		return n, c.traps(b.Sites[i].New)
 	}}
-	for i := range b.Sites {
-		n, kept := s.Entry(i)
-		s.Len, s.Kept = max(s.Len, n), s.Kept && kept
-	}
-	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: len(b.Sites)}) }
+	whole := poke.Range{To: len(b.Sites)}
 	moot := false
-	err = plan.Compile(s, whole, func(st poke.Step) {
+	err = plan.Compile(s.Of(whole), slices.Values([]poke.Range{whole}), func(st poke.Step) {
 		if st.Op != poke.Write {
 			items = append(items, item{Step: st, moot: moot && st.Op == poke.Sync})
 			return
