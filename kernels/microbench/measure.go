@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
@@ -70,9 +71,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := calibration.CheckName(c.Name); err != nil {
 		return nil, err
 	}
-	cpus, err := available()
+	cpus, err := threads.Allowed()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("which CPUs there are: %w", err)
+		return nil, err
 	}
 	defer quiet(len(cpus))()
 

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
@@ -154,7 +155,7 @@ func TestWithoutCPUs(t *testing.T) {
 
 // TestNoSuchCPU: where a thread cannot be put on its CPU, nobody waits for it.
 func TestNoSuchCPU(t *testing.T) {
-	cpus, err := available()
+	cpus, err := threads.Allowed()
 	if err != nil {
 		t.Skip(err)
 	}

@@ -5,6 +5,7 @@ package microbench
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
@@ -98,8 +100,8 @@ func (m *machine) note(ctx context.Context, err error, quantities ...string) {
 
 // rounds measures rounds to ever more CPUs, and takes them apart.
 func (m *machine) rounds(ctx context.Context, call float64, found map[string]float64) error {
-	if err := registerSyncCore(); err != nil {
-		return err
+	if err := threads.Register(); err != nil {
+		return fmt.Errorf("the kernel refuses membarrier(2): %w", err)
 	}
 	var targets, medians []float64
 	var one, none, stolen []float64
@@ -213,8 +215,7 @@ func since(start time.Time) float64 { return float64(time.Since(start).Nanosecon
 func On(cpu int, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread()
-		err := pin(cpu)
+		_, err := threads.Pin(cpu)
 		if err == nil {
 			err = f()
 		}
@@ -250,7 +251,7 @@ func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err err
 				return err
 			}
 			start := time.Now()
-			if err := syncCore(); err != nil {
+			if err := threads.Sync(); err != nil {
 				return err
 			}
 			times = append(times, since(start))

@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -284,7 +285,7 @@ func (g *Ground) Stopped() bool {
 
 // ResumeMachine implements poke.Ground. Threads fetch afresh before they go on.
 func (g *Ground) ResumeMachine() {
-	if err := membarrier(privateExpeditedSyncCore); err != nil {
+	if err := threads.Sync(); err != nil {
 		g.err = fmt.Errorf("resume: %w", err)
 	}
 	g.halted = false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/threads"
 )
 
 // Config describes a machine.
@@ -76,8 +77,8 @@ func Open(c Config) (*Machine, error) {
 }
 
 func (m *Machine) open(c *Config) (err error) {
-	if err := register(); err != nil {
-		return err
+	if err := threads.Register(); err != nil {
+		return fmt.Errorf("membarrier's sync-core command, which stands for interrupts: %w", err)
 	}
 	if m.text, err = newText(c.Code, c.Pads, c.Text); err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/internal/threads"
 )
 
 //go:noescape
@@ -29,44 +31,6 @@ func callSite(b *block, at uintptr, calls int64)
 type Thread struct {
 	m *Machine
 	b *block
-}
-
-// Allowed are the CPUs of this machine that the process may use.
-func Allowed() (list []int, err error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("CPUs that this process may use: %w", err)
-	}
-	for cpu := 0; len(list) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			list = append(list, cpu)
-		}
-	}
-	return list, nil
-}
-
-// Pin locks the calling goroutine to its thread, and that to one CPU of the machine; a negative
-// number leaves it where it is. unpin undoes it.
-func Pin(cpu int) (unpin func(), err error) {
-	runtime.LockOSThread()
-	if cpu < 0 {
-		return runtime.UnlockOSThread, nil
-	}
-	var was, set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &was); err != nil {
-		runtime.UnlockOSThread()
-		return nil, err
-	}
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		runtime.UnlockOSThread()
-		return nil, err
-	}
-	return func() {
-		if unix.SchedSetaffinity(0, &was) == nil {
-			runtime.UnlockOSThread() // else the thread ends with its goroutine
-		}
-	}, nil
 }
 
 // Stretch calls sites of a list at random, so many times, or fewer when it is stopped.
@@ -219,29 +183,6 @@ func (b *block) counts() Counts {
 	}
 }
 
-// Commands of membarrier(2) (include/uapi/linux/membarrier.h, Linux 4.16): every thread
-// of this process that is running executes a core-serializing instruction before it
-// goes on in user mode; the others do when they are scheduled.
-const (
-	privateExpeditedSyncCore         = 1 << 5
-	registerPrivateExpeditedSyncCore = 1 << 6
-)
-
-func membarrier(command uintptr) error {
-	if _, _, e := unix.RawSyscall(unix.SYS_MEMBARRIER, command, 0, 0); e != 0 {
-		return e
-	}
-	return nil
-}
-
-// register asks for membarrier, which this process then may use.
-func register() error {
-	if err := membarrier(registerPrivateExpeditedSyncCore); err != nil {
-		return fmt.Errorf("membarrier's sync-core command, which stands for interrupts: %w", err)
-	}
-	return nil
-}
-
 // round is one request to all threads.
 type round struct {
 	counts   bool     // it is a round, and no grace period
@@ -251,7 +192,7 @@ type round struct {
 
 // send makes every thread fetch afresh, and notes where each is.
 func (m *Machine) send(r *round) error {
-	if err := membarrier(privateExpeditedSyncCore); err != nil {
+	if err := threads.Sync(); err != nil {
 		return fmt.Errorf("round: %w", err)
 	}
 	r.begun, r.answered = r.begun[:0], r.answered[:0]
@@ -293,7 +234,7 @@ func (m *Machine) Standing(f func()) error {
 			t.Continue()
 		}
 	}()
-	if err := membarrier(privateExpeditedSyncCore); err != nil { // as in StopMachine
+	if err := threads.Sync(); err != nil { // as in StopMachine
 		return fmt.Errorf("let threads stand still: %w", err)
 	}
 	looks := 0

@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/poke"
@@ -39,7 +40,7 @@ const (
 // Benches measure the patcher's steps at a site and the cost of a breakpoint, in user space,
 // on a machine of their own until done is called.
 func Benches() (list []microbench.Bench, done func(), err error) {
-	allowed, err := live.Allowed()
+	allowed, err := threads.Allowed()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
@@ -116,7 +117,7 @@ func (b *bench) store() (ns float64) {
 		same[i].New, all[i] = same[i].Old, int32(i)
 	}
 	sites := b.List(all)
-	unpin, err := live.Pin(b.on[0])
+	unpin, err := threads.Pin(b.on[0])
 	if err != nil {
 		return 0
 	}
@@ -125,7 +126,7 @@ func (b *bench) store() (ns float64) {
 	var caller sync.WaitGroup
 	calls := make(chan error)
 	caller.Go(func() {
-		unpin, err := live.Pin(b.on[1])
+		unpin, err := threads.Pin(b.on[1])
 		calls <- err
 		if err != nil {
 			return

@@ -20,6 +20,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/threads"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
@@ -80,14 +81,14 @@ const stretch = 1000
 
 // Allowed is how many CPUs this process may use.
 func Allowed() (int, error) {
-	list, err := live.Allowed()
+	list, err := threads.Allowed()
 	return len(list), err
 }
 
 // New makes the machine and starts its threads. Close must follow. There can be one in a
 // process at a time: live.ErrOpen refuses another.
 func New(cfg Config) (m *Machine, err error) {
-	allowed, err := live.Allowed()
+	allowed, err := threads.Allowed()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
@@ -137,7 +138,7 @@ func New(cfg Config) (m *Machine, err error) {
 
 // run is a thread's life.
 func (m *Machine) run(c *cpu, ready func()) {
-	unpin, err := live.Pin(c.on)
+	unpin, err := threads.Pin(c.on)
 	c.err = err
 	ready()
 	if err != nil {
@@ -188,7 +189,7 @@ const aftermath = 8 * stretch
 // not get through is an error, a *poke.Error; findings are not.
 func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err error) {
 	home := m.cpus[m.home]
-	unpin, err := live.Pin(home.on)
+	unpin, err := threads.Pin(home.on)
 	if err != nil {
 		return out, fmt.Errorf("CPU %d: %w", home.on, err)
 	}
