@@ -11,6 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Batching is how a protocol's patches are cut into batches.
@@ -285,11 +286,8 @@ func nativeOf(t isa.Traits) string {
 func Names() []string { return append([]string{Native}, names...) }
 
 // Protocols lists all but native, which is one of them by architecture.
-func Protocols() (list []*Protocol) {
-	for _, name := range names {
-		list = append(list, shipped()[name])
-	}
-	return list
+func Protocols() []*Protocol {
+	return spelling.Each(names, func(name string) *Protocol { return shipped()[name] })
 }
 
 // Named finds a protocol; nil if there is none of that name.

@@ -300,11 +300,8 @@ func (s *Service) held(ts []*coordinator.Ticket, until time.Time) {
 	}
 }
 
-func switches(changes []coordinator.Change) (records []int) {
-	for _, c := range changes {
-		records = append(records, c.Record)
-	}
-	return records
+func switches(changes []coordinator.Change) []int {
+	return spelling.Each(changes, func(c coordinator.Change) int { return c.Record })
 }
 
 func clientsOf(ps []*pending) []string {

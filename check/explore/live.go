@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -110,10 +111,7 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 			}
 		}
 		a.who = uint8(s.Who)
-		var answers []uint8
-		for _, n := range s.Answers {
-			answers = append(answers, uint8(n))
-		}
+		answers := spelling.Each(s.Answers, func(n int) uint8 { return uint8(n) })
 		step := Step{Do: a.spell(answers), Event: s.Event.String()}
 		if a.kind == stepCPU || a.kind == tick || a.kind == nmi {
 			step.After = stateOf(&s.CPU)

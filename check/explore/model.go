@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -86,10 +87,7 @@ func (m *Model) Prepare() error {
 	if err := m.checkSizes(); err != nil {
 		return err
 	}
-	var plans [][]poke.Step
-	for _, p := range m.Programs {
-		plans = append(plans, p.Plan)
-	}
+	plans := spelling.Each(m.Programs, func(p Program) []poke.Step { return p.Plan })
 	m.rules = poke.NewRules(m.Code, m.Slots, plans...)
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	for cpu, r := range m.Roles {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // family is what the classes of one instruction set have in common: their
@@ -61,13 +63,7 @@ var classes = []*class{
 // ClassNames lists the machine classes as files spell them: arm(DIC,IDC) by the
 // two bits of CTR_EL0, the two vendors of x86, and rv with and without Ziccif, and
 // with Ziccif and one rule more.
-func ClassNames() []string {
-	names := make([]string, len(classes))
-	for i, c := range classes {
-		names[i] = c.name
-	}
-	return names
-}
+func ClassNames() []string { return spelling.Each(classes, func(c *class) string { return c.name }) }
 
 func parseClass(s string) (*class, error) {
 	if i := slices.Index(ClassNames(), s); i >= 0 {

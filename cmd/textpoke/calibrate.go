@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/results"
@@ -191,10 +192,9 @@ func calibrateShow(c *common) *cobra.Command {
 
 func calibrateList(c *common) *cobra.Command {
 	return c.prints(newCommand("list", func(cmd *cobra.Command, _ []string) error {
-		var rows []ranged
-		for _, cal := range calibration.Builtins() {
-			rows = append(rows, ranged{cal, cal.RoundSpread(listSeed, cal.CPUs-1)})
-		}
+		rows := spelling.Each(calibration.Builtins(), func(cal *calibration.Calibration) ranged {
+			return ranged{cal, cal.RoundSpread(listSeed, cal.CPUs-1)}
+		})
 		return printRows(cmd.Context(), c, calibrationColumns, "calibrations", rows)
 	}), "", calibrationColumns.Table("calibrations"))
 }

@@ -26,10 +26,7 @@ import (
 // addExperiments adds the commands below experiment.
 func addExperiments(c *common, root *cobra.Command) {
 	cmd, _, _ := root.Find([]string{"experiment"})
-	var all []*experimentFlags
-	for _, e := range catalogue.All() {
-		all = append(all, newExperiment(c, e))
-	}
+	all := spelling.Each(catalogue.All(), func(e *experiments.Experiment) *experimentFlags { return newExperiment(c, e) })
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {
 		cmd.AddCommand(e.cmd)

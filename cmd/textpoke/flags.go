@@ -70,11 +70,9 @@ func declaredFlags(name string, said ...any) (out []choice.Declared) {
 }
 
 // fields are the choices that are declared below a name, for variables of a struct.
-func fields(name string, of any, said ...any) (out []*choice.Field) {
-	for _, d := range declaredFlags(name, said...) {
-		out = append(out, d.Of(d.Variable(of)))
-	}
-	return out
+func fields(name string, of any, said ...any) []*choice.Field {
+	return spelling.Each(declaredFlags(name, said...),
+		func(d choice.Declared) *choice.Field { return d.Of(d.Variable(of)) })
 }
 
 // declare adds the flags that are declared below a name, for variables of a struct. One that has a value has that as its

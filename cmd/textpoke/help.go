@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -91,11 +92,9 @@ func (c *common) help(cmd *cobra.Command, _ []string) {
 	}
 	list(w, "Commands", width, commands)
 	for _, t := range c.tables[cmd] {
-		var columns []described
-		for _, column := range t.Columns {
-			columns = append(columns, described{column.Name, column.Doc})
-		}
-		list(w, t.title(), width, columns)
+		list(w, t.title(), width, spelling.Each(t.Columns, func(column results.Column) described {
+			return described{column.Name, column.Doc}
+		}))
 	}
 	if cmd.HasAvailableLocalFlags() {
 		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(width), "\n"))

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -122,11 +123,7 @@ func (c *common) pick(columns []results.Column) (shown []int, looks []results.Co
 			shown = append(shown, i)
 		}
 	}
-	var of []results.Column
-	for _, i := range shown {
-		of = append(of, looks[i])
-	}
-	return shown, of, nil
+	return shown, spelling.Each(shown, func(i int) results.Column { return looks[i] }), nil
 }
 
 // printTable writes a table that is there already, as stdout shows it.
@@ -142,9 +139,5 @@ func (c *common) printTable(t results.Table) error {
 
 // picked are the cells of the columns that are shown.
 func picked(row []results.Value, shown []int) []results.Value {
-	cells := make([]results.Value, len(shown))
-	for i, c := range shown {
-		cells[i] = row[c]
-	}
-	return cells
+	return spelling.Each(shown, func(c int) results.Value { return row[c] })
 }

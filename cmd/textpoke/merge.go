@@ -13,6 +13,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/points"
 )
@@ -44,10 +45,7 @@ func (c *common) divide(n, rows int) {
 // divided are the points of this shard, with a row each.
 func divided[T any](c *common, all []T) (mine []T) {
 	c.divide(len(all), 1)
-	for _, i := range c.shard.Points(len(all)) {
-		mine = append(mine, all[i])
-	}
-	return mine
+	return spelling.Each(c.shard.Points(len(all)), func(i int) T { return all[i] })
 }
 
 // mergedColumns are the columns of what merge has written.

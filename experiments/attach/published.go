@@ -135,10 +135,9 @@ func (counts tallies) predict(times []published.AttachTime) (out []prediction, e
 	if err != nil {
 		return nil, err
 	}
-	var machines []*ledger.Machine
-	for _, c := range calibration.Builtins() {
-		machines = append(machines, ledger.NewMachine(c, ledger.AssumedExtra))
-	}
+	machines := spelling.Each(calibration.Builtins(), func(c *calibration.Calibration) *ledger.Machine {
+		return ledger.NewMachine(c, ledger.AssumedExtra)
+	})
 	for i := range times {
 		t := &times[i]
 		if wayOf(t) == "" || whole(t) {

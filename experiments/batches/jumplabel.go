@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
@@ -283,11 +284,8 @@ type searched struct {
 }
 
 // searches are those among the entries that are asked for.
-func (c *keys) searches() (out []searched) {
-	for _, n := range c.Entries {
-		out = append(out, searched{n, stepsOf(n)})
-	}
-	return out
+func (c *keys) searches() []searched {
+	return spelling.Each(c.Entries, func(n int) searched { return searched{n, stepsOf(n)} })
 }
 
 // pair is the published key on a machine, one by one and batched.

@@ -30,11 +30,7 @@ func RowOf(columns []results.Column, cells []results.Value) Row {
 
 // RowsOf are the rows of a table.
 func RowsOf(t results.Table) Rows {
-	rows := make(Rows, len(t.Rows))
-	for i, cells := range t.Rows {
-		rows[i] = RowOf(t.Columns, cells)
-	}
-	return rows
+	return spelling.Each(t.Rows, func(cells []results.Value) Row { return RowOf(t.Columns, cells) })
 }
 
 // operand is a cell as expressions take it: all numbers are float64.

@@ -74,8 +74,8 @@ func NotOneOf(name string, valid []string) error {
 	return fmt.Errorf("not one of %s%s", all, Hint(name, valid))
 }
 
-// Each spells each of a list, in its order.
-func Each[T any](all []T, spell func(T) string) (out []string) {
+// Each is what each of a list is spelled like, or what else is made of it, in its order.
+func Each[T, U any](all []T, spell func(T) U) (out []U) {
 	for _, one := range all {
 		out = append(out, spell(one))
 	}

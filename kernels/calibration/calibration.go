@@ -67,11 +67,7 @@ var load = sync.OnceValue(func() []Calibration {
 // Builtins lists the built-in calibrations, small machines first. They are the
 // caller's own.
 func Builtins() []*Calibration {
-	var all []*Calibration
-	for _, c := range load() {
-		all = append(all, c.Clone())
-	}
-	return all
+	return spelling.Each(load(), func(c Calibration) *Calibration { return c.Clone() })
 }
 
 // Names lists what they are called.

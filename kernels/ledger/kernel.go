@@ -133,11 +133,8 @@ func (r Range) String() string {
 }
 
 // Kernels are the built-in kernels. Shared: do not write.
-func Kernels() (all []*Kernel) {
-	for _, b := range builtins() {
-		all = append(all, b.open())
-	}
-	return all
+func Kernels() []*Kernel {
+	return spelling.Each(builtins(), func(b builtIn) *Kernel { return b.open() })
 }
 
 // Names are their names.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -49,11 +50,8 @@ type Reading struct {
 func (r *Reading) Name() string { return r.Patching + ", " + r.Action }
 
 // Deltas are the interrupts that the CPUs took.
-func (r *Reading) Deltas() (out []int64) {
-	for _, c := range r.Counts {
-		out = append(out, c.Delta)
-	}
-	return out
+func (r *Reading) Deltas() []int64 {
+	return spelling.Each(r.Counts, func(c InterruptCount) int64 { return c.Delta })
 }
 
 // Readings puts counts together that belong together, in the order in which they

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/results/interrupts"
@@ -183,11 +184,8 @@ func (h *Host) Patchable(ops string, record int) error {
 type wants []map[int]bool
 
 // wants is called with mu held.
-func (h *Host) wants() (w wants) {
-	for _, p := range h.parts {
-		w = append(w, p.want)
-	}
-	return w
+func (h *Host) wants() wants {
+	return spelling.Each(h.parts, func(p *part) map[int]bool { return p.want })
 }
 
 // with is what is wanted after some numbers were switched (service.Number), and what came new of each ops.
@@ -283,11 +281,7 @@ func (h *Host) Agree(context.Context) error {
 }
 
 func (h *Host) each(do func(*part) error) error {
-	var errs []error
-	for _, p := range h.parts {
-		errs = append(errs, do(p))
-	}
-	return errors.Join(errs...)
+	return errors.Join(spelling.Each(h.parts, do)...)
 }
 
 // Cost is what switching records would send, by the kernel's image.

@@ -116,11 +116,7 @@ func (p *part) holds(held []tracefs.Function, all bool) bool {
 }
 
 func (p *part) functions(which map[int]bool) []tracefs.Function {
-	fs := make([]tracefs.Function, 0, len(which))
-	for _, rec := range slices.Sorted(maps.Keys(which)) {
-		fs = append(fs, p.all[rec])
-	}
-	return fs
+	return spelling.Each(slices.Sorted(maps.Keys(which)), func(rec int) tracefs.Function { return p.all[rec] })
 }
 
 // lost tells of functions that went with their module and are still wanted, once.
