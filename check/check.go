@@ -11,14 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -65,9 +64,7 @@ func Wrapped(width int, paragraphs ...string) string {
 	width = cmp.Or(width, storyWidth)
 	var out strings.Builder
 	for _, p := range paragraphs {
-		for line := range strings.SplitSeq(text.WrapSoft(p, width), "\n") {
-			fmt.Fprintln(&out, strings.TrimRight(line, " "))
-		}
+		fmt.Fprintln(&out, results.Folded(p, width, 0))
 	}
 	return out.String()
 }

@@ -55,12 +55,7 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 		if w.Told {
 			return true
 		}
-		for k := range w.m.Programs {
-			if k != i && able[k] && slices.ContainsFunc(w.ahead(k), func(s poke.Step) bool { return s.Op == poke.Raise }) {
-				return true
-			}
-		}
-		return false
+		return w.another(i, able, poke.Raise)
 	case poke.Sync, poke.GracePeriod, poke.SynchronizeRCU, poke.StopMachine:
 		if st.Op == poke.StopMachine && w.stopping != 0 && int(w.stopping) != i+1 {
 			return able[w.stopping-1]
@@ -89,15 +84,15 @@ func (w *world) begins(i int, able *[MaxPatchers]bool) (ready bool) {
 func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
 	lost := false
 	w.eachRef(func(r *int8) { lost = lost || *r < 0 })
-	if !lost {
-		return true
-	}
+	return !lost || w.another(i, able, poke.Publish)
+}
+
+// another tells whether another patcher, one that gets on, has such a step ahead.
+func (w *world) another(i int, able *[MaxPatchers]bool, op poke.Op) (there bool) {
 	for k := range w.m.Programs {
-		if k != i && able[k] && slices.ContainsFunc(w.ahead(k), func(s poke.Step) bool { return s.Op == poke.Publish }) {
-			return true
-		}
+		there = there || k != i && able[k] && slices.ContainsFunc(w.ahead(k), func(s poke.Step) bool { return s.Op == op })
 	}
-	return false
+	return there
 }
 
 // owesAnswer tells whether a CPU has a request of the patcher in its box.
