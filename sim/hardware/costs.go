@@ -37,6 +37,12 @@ const (
 	trapsAPass             = 200
 )
 
+// Allowed is how many CPUs this process may use.
+func Allowed() (int, error) {
+	list, err := threads.Allowed()
+	return len(list), err
+}
+
 // Benches measure the patcher's steps at a site and the cost of a breakpoint, in user space,
 // on a machine of their own until done is called.
 func Benches() (list []microbench.Bench, done func(), err error) {

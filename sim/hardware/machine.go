@@ -79,12 +79,6 @@ func (c *cpu) await(ctx context.Context) error {
 // nothing preempts it meanwhile.
 const stretch = 1000
 
-// Allowed is how many CPUs this process may use.
-func Allowed() (int, error) {
-	list, err := threads.Allowed()
-	return len(list), err
-}
-
 // New makes the machine and starts its threads. Close must follow. There can be one in a
 // process at a time: live.ErrOpen refuses another.
 func New(cfg Config) (m *Machine, err error) {
