@@ -94,7 +94,7 @@ func (c *cell) SetOps(ops uint64, o cpus.Outcome) {
 
 // Share implements poke.Ground: a patcher finds every lock free, but that of hotplug while a CPU is brought up, and
 // text_mutex where its place says that another one has it. Once it has ftrace_lock, no CPU owes another patcher's grace
-// period an answer. newProgram refuses plans that share anything else.
+// period an answer. Where stores go to is known of a plan's steps: see markStrays.
 func (c *cell) Share(a poke.Access) bool {
 	if a.Takes(poke.HotplugLock) {
 		c.needs(every, test{does, others(c.m.hotplugging())})

@@ -187,3 +187,59 @@ once after:
 		}
 	}
 }
+
+// TestMappedPages: stores go to the page that was mapped last. A plan that maps each site's page in the turn in which it
+// stores is proved, of several patchers too; one that stores in another turn is not, nor one whose store waits in a buffer
+// until another page is mapped, nor one that lets another patcher in between. The explorer finds the same.
+func TestMappedPages(t *testing.T) {
+	const plan = `batching: whole
+every batch:
+    for each patch
+        Map
+        Write literal if literal
+        Fence
+        Sync 1
+        Write word
+        Fence
+    end
+    Sync 2
+`
+	const again = "    for each patch\n        Write word\n        Fence\n    end\n    Sync 2\n"
+	for _, c := range []struct {
+		name, text string
+		patchers   int
+		breaks     bool
+	}{
+		{"mapped and stored", plan, 1, false},
+		{"of several patchers", plan, 2, false},
+		{"stored in another turn", strings.Replace(plan, "    Sync 2\n", again, 1), 1, true},
+		{"waits in a buffer", strings.Replace(plan, "        Write word\n        Fence\n    end\n",
+			"        Write word\n    end\n    Fence\n", 1), 1, true},
+		{"another patcher in between", strings.NewReplacer("        Map\n", "        Lock text_mutex\n        Map\n"+
+			"        Unlock text_mutex\n        Lock text_mutex\n", "    end\n    Sync 2\n", "        Sync 2\n        Unlock text_mutex\n    end\n").Replace(plan), 2, true},
+		{"mapped before text_mutex is taken", strings.NewReplacer("        Map\n", "        Map\n        Lock text_mutex\n",
+			"    end\n    Sync 2\n", "        Sync 2\n        Unlock text_mutex\n    end\n").Replace(plan), 2, true},
+	} {
+		for _, arch := range []string{"arm64", "riscv64"} {
+			s := looped(t, arch, c.text)
+			s.Patchers = c.patchers
+			p, want := closed(t, s), ""
+			if c.breaks {
+				want = string(cpus.WrongPage)
+			}
+			if got := properties(p); got != want {
+				t.Errorf("%s, %s: %q, want %q", arch, c.name, got, want)
+			}
+			s.Sites, s.Workload = 2, explore.Endless
+			m, err := s.Model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, _ := explore.ParseReductions("all")
+			r, err := explore.Explore(t.Context(), m, explore.Options{Reduce: all, Workers: 1, LimitStates: 100_000})
+			if err != nil || (r.Violation != nil) != c.breaks || c.breaks && r.Violation.Property != cpus.WrongPage {
+				t.Errorf("%s, %s: the explorer finds %v, %v; breaks %t", arch, c.name, r.Violation, err, c.breaks)
+			}
+		}
+	}
+}

@@ -45,17 +45,29 @@ func locked(mu poke.Mutex, inner ...[]piece) []piece {
 		steps([]poke.Step{{Op: poke.Unlock, Mutex: mu}}))
 }
 
-// takes tells whether a plan takes text_mutex itself.
-func takes(o *poke.Outline) bool {
-	return slices.ContainsFunc(pieces(o), func(x piece) bool {
-		return x.kind == atStep && x.step.Op == poke.Lock && x.step.Mutex == poke.TextMutex
-	})
+// takes tells whether a plan takes text_mutex itself. With several patchers its promise is made where it gives text_mutex
+// back for the last time: behind that there may be no step but such as give other locks back.
+func takes(plan []piece) (own bool, err error) {
+	for _, x := range plan {
+		switch {
+		case x.kind != atStep || x.step.Op == poke.Unlock && x.step.Mutex != poke.TextMutex:
+		case x.step.Op == poke.Unlock:
+			own, err = true, nil
+		case own && err == nil:
+			err = &ShapeError{x.step.Name() + " without text_mutex, behind what changes text: its promise is made before"}
+		}
+	}
+	return own, err
 }
 
 // besideOthers is a program with the locks that keep patchers apart: text_mutex around what changes text, unless the
 // plan takes it, and ftrace_lock around what waits for the ops' callers and releases it.
-func (p *program) besideOthers(s *explore.Setup, own bool, attach, enable, disable, settle, grace, release []piece) error {
+func (p *program) besideOthers(s *explore.Setup, attach, enable, disable, settle, grace, release []piece) error {
 	lock := []poke.Step{{Op: poke.Lock, Mutex: poke.TextMutex}}
+	own, err := takes(enable)
+	if err != nil {
+		return err
+	}
 	bare := own || s.Protocol.Locks == poke.LocksOfPlan || len(s.Mutation.OnProgram(lock)) == 0
 	text := func(list ...[]piece) []piece {
 		if bare {

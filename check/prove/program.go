@@ -3,7 +3,6 @@
 package prove
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -64,13 +63,14 @@ func (l level) covers() values {
 
 // item is one place of a program.
 type item struct {
-	kind  kind
-	at    int // of a step: in the plans
-	level level
-	back  int    // of leaveBatch, leavePatch: where it began
-	waits number // of enterPatch, leavePatch: the role of the sites that the loop goes through
-	undo  bool
-	held  mutexes
+	kind   kind
+	at     int // of a step: in the plans
+	level  level
+	back   int    // of leaveBatch, leavePatch: where it began
+	waits  number // of enterPatch, leavePatch: the role of the sites that the loop goes through
+	undo   bool
+	held   mutexes
+	strays bool // a store may land in another site's page
 }
 
 // mutexes are locks that the patcher has, one bit each.
@@ -101,6 +101,7 @@ type program struct {
 	plans  struct{ own, other []poke.Step } // about the view's site, and about another one
 	items  []item
 	starts []start
+	maps   bool // pages are mapped
 	wide   bool // what is published can hold the sites of several batches
 }
 
@@ -125,7 +126,7 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	shape.Kept = patches[0].Old.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()
 	disable := s.Protocol.Outline(shape, s.Mutation)
 	for _, o := range []*poke.Outline{&enable, &disable} {
-		if err := cmp.Or(tellable(o), fenced(o, shape.Traits)); err != nil {
+		if err := fenced(o, shape.Traits); err != nil {
 			return nil, err
 		}
 	}
@@ -140,13 +141,14 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	back, grace := backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate))
 	var err error
 	if s.Patchers > 1 {
-		err = p.besideOthers(s, takes(&enable), steps(attach), pieces(&enable), back, steps(settle), grace,
+		err = p.besideOthers(s, steps(attach), pieces(&enable), back, steps(settle), grace,
 			steps(release[len(keeps):]))
 	} else {
 		p.addEnable(steps(attach), slices.Concat(pieces(&enable), steps(settle)))
 		p.addDisable(back, grace, steps(keeps), steps(release))
 		p.markLocks()
 	}
+	p.markStrays(s.Patchers > 1)
 	end := poke.Step{Op: poke.Raise} // so that no step is the last
 	p.plans.own, p.plans.other = append(p.plans.own, end), append(p.plans.other, end)
 	return p, err
@@ -272,17 +274,29 @@ type ShapeError struct{ Reason string }
 
 func (e *ShapeError) Error() string { return e.Reason }
 
-// tellable refuses steps that are about other patchers.
-func tellable(o *poke.Outline) error {
-	for _, x := range slices.Concat(o.Before, o.Batch, o.After, o.Detach) {
-		for _, st := range x.Steps {
-			switch st.Op {
-			case poke.Map, poke.Raise, poke.Expect, poke.Walk, poke.Split, poke.Collapse, poke.Free:
-				return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
-			}
+// markStrays finds the stores that may land in another site's page. A step Map maps the page of the site whose turn it is;
+// until the next one, in whatever turn, update or patcher, stores go there. So a plan that maps pages maps each before it
+// stores, in the same turn, and lets no other patcher in between.
+func (p *program) markStrays(several bool) {
+	mapped := false // since the turn began
+	for i := range p.items {
+		it := &p.items[i]
+		var st poke.Step
+		if it.kind == atStep {
+			st = p.plans.own[it.at]
+		}
+		switch lets := st.Op == poke.Unlock && st.Mutex == poke.TextMutex; {
+		case it.kind == enterPatch || it.kind == leavePatch || several && lets:
+			mapped = false
+		case st.Op == poke.Map:
+			mapped, p.maps = !several || it.held.has(poke.TextMutex), true
+		case st.Op == poke.Write && !st.WritesLiteral():
+			it.strays = !mapped
 		}
 	}
-	return nil
+	for i := range p.items {
+		p.items[i].strays = p.items[i].strays && p.maps
+	}
 }
 
 // fenced refuses tables that wait in a store buffer while anything else is done: no view

@@ -242,13 +242,19 @@ func randomPlan(rt *rapid.T, buffered bool) string {
 	case 2, 3:
 		up = rapid.SampledFrom(nmis).Draw(rt, "nmi")
 	}
-	round := 0
+	round, alone := 0, rapid.IntRange(0, 4).Draw(rt, "text_mutex") == 0
 	for i, list := range [][]string{steps[:cut[0]], steps[cut[0]:cut[1]], steps[cut[1]:]} {
 		fmt.Fprintf(&b, "%s:\n", sections[i])
 		if i == 0 && locks {
 			fmt.Fprintln(&b, "    Lock cpu_hotplug_lock")
 		}
+		if i == 1 && alone {
+			fmt.Fprintln(&b, "    Lock text_mutex")
+		}
 		writeSection(rt, &b, list, fences, &round)
+		if i == 1 && alone {
+			fmt.Fprintln(&b, "    Unlock text_mutex")
+		}
 		if i == 2 && locks {
 			fmt.Fprintln(&b, "    Unlock cpu_hotplug_lock")
 		}
@@ -267,6 +273,9 @@ func writeSection(rt *rapid.T, b *strings.Builder, list []string, fences bool, r
 		loop := rapid.Bool().Draw(rt, "loop")
 		if loop {
 			fmt.Fprintln(b, "    for each patch")
+			if rapid.IntRange(0, 3).Draw(rt, "maps") == 0 {
+				fmt.Fprintln(b, "    Map")
+			}
 		}
 		for _, st := range list[:n] {
 			if rest, ok := strings.CutPrefix(st, "Sync"); ok {

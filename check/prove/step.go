@@ -93,6 +93,11 @@ func (m *machine) stepsOfPatcher(p number, of *view) []branch {
 		on.onSite = false
 		on.when = append(on.when, cond{every, []test{{role, without(covers, int(numRoles))}, {done, only(siteDone)}}})
 		b.when = append(b.when, cond{own, []test{{role, covers}}})
+		if it.strays {
+			stray := b
+			stray.broken, stray.why = cpus.WrongPage, "no page, or another site's, is mapped meanwhile"
+			return []branch{stray, on}
+		}
 		return append(m.stepAtSite(b, it, of), on)
 	}
 	return m.stepForAll(b, s, it)
@@ -268,6 +273,11 @@ func (m *machine) violations(b branch, it item, stage uint8) (all []branch) {
 		why := "another patcher takes text_mutex, and would find a batch"
 		bad(batchLeft, why, cond{own, []test{{published, only(1)}}})
 		bad(batchLeft, why, cond{own, []test{{reference, only(1)}}})
+	case st.Op == poke.Map:
+		b.onSite = true
+		text := m.waits.where(func(w *stores) bool { return w.text != 0 })
+		bad(cpus.WrongPage, "a store to a site before waits in a buffer, and another page is mapped meanwhile",
+			cond{own, []test{{role, without(only(current), int(numRoles))}}}, cond{own, []test{{waiting, text}}})
 	case st.Op == poke.Publish && m.overfull:
 		if v := m.rules.Overflows(0, slices.Repeat(m.patches[:1], m.rules.Slots+1)); v != nil {
 			bad(v.Property, v.Why)
