@@ -258,12 +258,7 @@ func (s *Store) Trouble() error {
 }
 
 // same looks whether the directory is still there.
-func (s *Store) same() error {
-	if s.log == nil || s.log.out == nil {
-		return nil
-	}
-	return s.disk.Same(segmentName(s.log.last()), s.log.out)
-}
+func (s *Store) same() error { return s.disk.Same(segmentName(s.log.last()), s.log.out) }
 
 // Check looks whether the directory is still the one that was opened, and, after a
 // transaction has failed, whether the next one can succeed.

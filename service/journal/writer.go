@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 )
@@ -305,10 +306,13 @@ func (l *log) read(at place) (e entry, err error) {
 	}
 	defer f.Close()
 	b := make([]byte, 1024) // most frames have less
-	n, _ := f.ReadAt(b, at.at)
+	n, err := f.ReadAt(b, at.at)
 	if more := frameLen(b[:n]); more > n {
 		b = make([]byte, more)
-		n, _ = f.ReadAt(b, at.at)
+		n, err = f.ReadAt(b, at.at)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return e, err
 	}
 	got, ok := parseFrame(b[:n])
 	if !ok {
