@@ -251,8 +251,8 @@ func holds(t *testing.T, what string, d Disk, acknowledged []Update) {
 			}
 		}
 		if err != nil || got.Key != u.Key || u.State == Live && got.State != Live {
-			t.Errorf("%s: update %d is %v with key %s, acknowledged was %v with %s (%v)", what, u.ID, got.State, got.Key, u.State,
-				u.Key, err)
+			t.Errorf("%s: update %d is %v with key %s, acknowledged was %v with %s (%v)", what, u.ID, got.State, got.Key,
+				u.State, u.Key, err)
 		}
 	}
 	if err := s.release(); err != nil {
