@@ -168,19 +168,19 @@ func TestCopiesRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(lacking, runPrefix+"1-0")); err != nil {
 		t.Fatal(err)
 	}
-	for from, want := range map[string]string{
-		empty:   empty + ": " + empty + ": there is no journal in it",
-		older:   filepath.Join(older, oldName) + ": it is of an earlier version: start a server on it first; choose another",
-		lacking: lacking + ": open " + filepath.Join(lacking, runPrefix+"1-0") + ": no such file or directory",
-		dir:     "<nil>",
+	for _, c := range []struct{ from, want string }{
+		{empty, empty + ": " + empty + ": there is no journal in it"},
+		{older, filepath.Join(older, oldName) + ": it is of an earlier version: start a server on it first; choose another"},
+		{lacking, lacking + ": open " + filepath.Join(lacking, runPrefix+"1-0") + ": no such file or directory"},
+		{dir, "<nil>"},
 	} {
-		err := Backup(t.Context(), from, to)
-		if !strings.HasPrefix(fmt.Sprint(err), want) {
-			t.Errorf("%v, want %s", err, want)
+		err := Backup(t.Context(), c.from, to)
+		if !strings.HasPrefix(fmt.Sprint(err), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
 		}
 		left, globbed := filepath.Glob(to + "*")
-		if there := from == dir; globbed != nil || len(left) != map[bool]int{true: 1}[there] {
-			t.Errorf("%s: %q is left", want, left)
+		if there := c.from == dir; globbed != nil || len(left) != map[bool]int{true: 1}[there] {
+			t.Errorf("%s: %q is left", c.want, left)
 		}
 	}
 	if err := Backup(t.Context(), damage(image(t, dir)), to+"2"); err == nil {
