@@ -7,26 +7,33 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 )
 
-// brittle is a disk one of whose operations fails, and which knows how many of its files are open.
+// brittle is a disk one of whose operations fails, or all from that one on, and which knows how many of its files are
+// open.
 type brittle struct {
 	*simDisk
 	until  int    // operations until the one that fails
+	gone   bool   // the next ones do, too
 	errno  error  // with which
-	failed string // which one did
+	failed string // which one did first
 	open   int
 }
 
 func (d *brittle) op(format string, args ...any) error {
-	if d.until--; d.until != -1 {
+	if d.until--; d.until >= 0 || d.until < -1 && !d.gone {
 		return nil
 	}
-	d.failed = fmt.Sprintf(format, args...)
-	return &fs.PathError{Op: "use", Path: d.failed, Err: d.errno}
+	what := fmt.Sprintf(format, args...)
+	if d.failed == "" {
+		d.failed = what
+	}
+	return &fs.PathError{Op: "use", Path: fmt.Sprintf("%s <%d>", what, -d.until), Err: d.errno}
 }
 
 func (d *brittle) handle(name string, h Handle, err error) (Handle, error) {
@@ -160,16 +167,18 @@ func tableOf(hash string, names ...string) Identity {
 const youngest = 3
 
 // day is what a server does with a journal from its start until its end: it returns the updates that it acknowledged,
-// and every error.
-func day(t *testing.T, d Disk, id Identity) (acknowledged []Update, wrong error) {
+// and each error that it was told.
+func day(t *testing.T, d Disk, id Identity) (acknowledged []Update, wrong []error) {
 	s, err := open(t.Context(), d, id, nothingBefore)
 	if err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
 	go s.run()
 	s.segment = 600 // so that there are several
 	note := func(err error) bool {
-		wrong = errors.Join(wrong, err)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
 		return err == nil
 	}
 	for i := range 6 {
@@ -209,12 +218,13 @@ func TestEachOperationFails(t *testing.T) {
 	for errno, kind := range map[error]error{syscall.ENOSPC: ErrFull, syscall.EIO: ErrBroken} {
 		for n := range 10_000 {
 			d := &brittle{simDisk: newSimDisk(rand.New(rand.NewPCG(1, 1))), until: n, errno: errno}
-			acknowledged, err := day(t, d, before)
-			if err == nil {
+			acknowledged, wrong := day(t, d, before)
+			if wrong == nil {
 				var more []Update
-				more, err = day(t, d, after)
+				more, wrong = day(t, d, after)
 				acknowledged = append(acknowledged, more...)
 			}
+			err := errors.Join(wrong...)
 			if d.failed == "" {
 				if err != nil || len(acknowledged) != 12 || n < 100 {
 					t.Errorf("%v, %d acknowledged in %d operations", err, len(acknowledged), n)
@@ -231,6 +241,34 @@ func TestEachOperationFails(t *testing.T) {
 			d.kill()
 			holds(t, what, d.simDisk, acknowledged)
 		}
+	}
+}
+
+// TestDiskThatIsGone: when all operations fail from one on, whoever is told of several hears of them in their order; and
+// on the disk is all that was acknowledged before.
+func TestDiskThatIsGone(t *testing.T) {
+	number := regexp.MustCompile(`<(\d+)>`)
+	for n := range 10_000 {
+		d := &brittle{simDisk: newSimDisk(rand.New(rand.NewPCG(1, 1))), until: n, gone: true, errno: syscall.EIO}
+		acknowledged, wrong := day(t, d, tableOf("two", "g", "f", "h"))
+		if d.failed == "" {
+			break
+		}
+		for _, one := range wrong {
+			last := 0
+			for _, found := range number.FindAllStringSubmatch(one.Error(), -1) {
+				at, err := strconv.Atoi(found[1])
+				if err != nil || at < last {
+					t.Errorf("%s (%d): told as %v", d.failed, n, one)
+				}
+				last = at
+			}
+		}
+		if d.open != 0 || d.lock {
+			t.Errorf("%s (%d): %d files are open, the lock is held %v", d.failed, n, d.open, d.lock)
+		}
+		d.kill()
+		holds(t, d.failed, d.simDisk, acknowledged)
 	}
 }
 
