@@ -56,6 +56,11 @@ func TestRefused(t *testing.T) {
 			if !errors.As(err, tt.want) {
 				t.Fatalf("%v (%T), want %T", err, err, tt.want)
 			}
+			want := "frame 1 in " + segmentName(1) + ": " + segmentName(1) + ": it is of version 5, and this program knows 4; " +
+				"choose another directory, or move the file away to begin with nothing"
+			if tt.name == "newer" && err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
 			if !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q does not say in one line what to do", err)
 			}

@@ -65,7 +65,7 @@ func newState() *state {
 func (s *state) apply(e *entry, at place) error {
 	switch {
 	case e.Begin != nil:
-		return s.begin(e.Begin)
+		return s.begin(e.Begin, at)
 	case e.Accept != nil:
 		return s.accept(e.Accept, at)
 	case e.End != nil:
@@ -92,9 +92,10 @@ func (s *state) apply(e *entry, at place) error {
 }
 
 // begin is a segment's beginning: what holds at that moment follows it.
-func (s *state) begin(b *beginning) error {
+func (s *state) begin(b *beginning, at place) error {
 	if b.Version != version {
-		return &ForeignError{"", fmt.Sprintf("its log is of version %d, and this program knows %d", b.Version, version)}
+		return &ForeignError{segmentName(at.segment),
+			fmt.Sprintf("it is of version %d, and this program knows %d", b.Version, version)}
 	}
 	gone := s.Gone
 	if s.beginning = *b; len(s.rows) == 0 {
