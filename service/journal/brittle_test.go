@@ -244,7 +244,8 @@ func TestEachOperationFails(t *testing.T) {
 	}
 }
 
-// TestDiskThatIsGone: when all operations fail from one on, whoever is told of several hears of them in their order; and
+// TestDiskThatIsGone: when all operations fail from one on, whoever is told of several hears of them in their order;
+// and
 // on the disk is all that was acknowledged before.
 func TestDiskThatIsGone(t *testing.T) {
 	number := regexp.MustCompile(`<(\d+)>`)

@@ -35,7 +35,8 @@ func TestFrameBytes(t *testing.T) {
 		t.Errorf("link %x, want %x", chain, sum[:16])
 	}
 	want := framed(258, 255, chain, "{}")
-	if got := appendFrame([]byte("x"), frame{number: 258, synced: 255, link: chain, payload: []byte("{}")}); string(got) != "x"+
+	if got := appendFrame([]byte("x"), frame{number: 258, synced: 255, link: chain,
+		payload: []byte("{}")}); string(got) != "x"+
 		string(want) {
 		t.Errorf("%x, want %x", got[1:], want)
 	}
@@ -90,7 +91,8 @@ func TestNextFrame(t *testing.T) {
 	}
 }
 
-// TestHeadTakesTurns: two places are written in turn, the one with the larger number counts, and the other one is written
+// TestHeadTakesTurns: two places are written in turn, the one with the larger number counts, and the other one is
+// written
 // next; a place that is half written says nothing.
 func TestHeadTakesTurns(t *testing.T) {
 	d := newSimDisk(rand.New(rand.NewPCG(1, 1)))

@@ -44,9 +44,13 @@ func TestPruneRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		before := s.log.next
 		removed, err := s.Compact(t.Context(), hour(10), c.keep, func() {})
 		if err != nil || removed != int64(6-len(c.want)) {
 			t.Errorf("%+v: %d removed, %v", c.keep, removed, err)
+		}
+		if wrote := s.log.next - before; wrote != min(uint64(removed), 1) { // nothing where nothing goes
+			t.Errorf("%+v: %d removed, %d frames", c.keep, removed, wrote)
 		}
 		left := s.Runs()
 		var got []int64

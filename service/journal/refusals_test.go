@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLockIsWhole: a directory is locked with both its locks or with none, and one that is not locked holds no file open.
+// TestLockIsWhole: a directory is locked with both its locks or with none, and one that is not locked holds no file
+// open.
 func TestLockIsWhole(t *testing.T) {
 	path := t.TempDir()
 	first, second := &directory{path: path}, &directory{path: path}
@@ -56,7 +57,8 @@ func TestLockIsWhole(t *testing.T) {
 	}
 }
 
-// TestSameFile: the name of an open file leads to it, to another one, or nowhere; what the file system says else is told
+// TestSameFile: the name of an open file leads to it, to another one, or nowhere; what the file system says else is
+// told
 // as it is.
 func TestSameFile(t *testing.T) {
 	d := &directory{path: t.TempDir()}
@@ -106,7 +108,8 @@ func TestSameFile(t *testing.T) {
 	}
 }
 
-// TestKindsOfTrouble: each error of the system has its kind, under whatever wrapping; any other has the file's name, and
+// TestKindsOfTrouble: each error of the system has its kind, under whatever wrapping; any other has the file's name,
+// and
 // what says what it means already is left as it is.
 func TestKindsOfTrouble(t *testing.T) {
 	for errno, kind := range map[syscall.Errno]error{
@@ -130,7 +133,8 @@ func TestKindsOfTrouble(t *testing.T) {
 			t.Errorf("%v passes: %v", errno, Passing(got))
 		}
 	}
-	for _, err := range []error{nil, &TroubleError{"a", ErrFull, syscall.EIO}, &DamagedError{"a", "b"}, &ForeignError{"a", "b"},
+	for _, err := range []error{nil, &TroubleError{"a", ErrFull, syscall.EIO}, &DamagedError{"a", "b"}, &ForeignError{"a",
+		"b"},
 		&LockedError{"a"}} {
 		if got := explain("file", err); got != err {
 			t.Errorf("%v has become %v", err, got)
@@ -221,14 +225,16 @@ func TestVerifyTells(t *testing.T) {
 		}
 	}
 	r := began(t, s, "jump-label", someTime)
-	if err := s.EndRun(r.ID, Done, "", someTime, []File{{"a.csv", "text/csv", []byte("1")}, {"b.csv", "text/csv", []byte("2")}}); err != nil {
+	if err := s.EndRun(r.ID, Done, "", someTime, []File{{"a.csv", "text/csv", []byte("1")}, {"b.csv", "text/csv",
+		[]byte("2")}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	// A beginning; three accepted, two answered; a run that was added, began and ended.
-	whole := []Part{{"log", 9, ""}, {"head", 9, ""}, {"updates", 3, ""}, {"wants", 1, ""}, {"runs", 1, ""}, {"files", 2, ""},
+	whole := []Part{{"log", 9, ""}, {"head", 9, ""}, {"updates", 3, ""}, {"wants", 1, ""}, {"runs", 1, ""}, {"files", 2,
+		""},
 		{"names", 3, ""}}
 	for name, c := range map[string]struct {
 		harm func(dir string) error
@@ -239,9 +245,12 @@ func TestVerifyTells(t *testing.T) {
 		"no head": {func(dir string) error { return os.Remove(filepath.Join(dir, headName)) }, 0, ""},
 		"a file is gone": {func(dir string) error { return os.Remove(filepath.Join(dir, runPrefix+"1-1")) }, 5,
 			"b.csv, of run 1, is gone"},
-		"a file is another": {func(dir string) error { return os.WriteFile(filepath.Join(dir, runPrefix+"1-0"), nil, 0o600) }, 5,
-			runPrefix + "1-0: damaged: it is not as it was written; put a copy of the whole directory back, or move it away to " +
-				"begin with nothing"},
+		"a file is another": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, runPrefix+"1-0"), nil,
+				0o600)
+		}, 5,
+			runPrefix + "1-0: damaged: it is not as it was written; put a copy of the whole directory back, or " +
+				"move it away to begin with nothing"},
 	} {
 		left := image(t, dir)
 		if err := c.harm(left); err != nil {
@@ -255,8 +264,8 @@ func TestVerifyTells(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if _, err := Verify(t.Context(), empty); fmt.Sprint(err) != empty+": there is no journal of this version in it: start a "+
-		"server on it first; choose another directory, or move the file away to begin with nothing" {
+	if _, err := Verify(t.Context(), empty); fmt.Sprint(err) != empty+": there is no journal of this "+
+		"version in it: start a server on it first; choose another directory, or move the file away to begin with nothing" {
 		t.Error(err)
 	}
 	none := filepath.Join(empty, "none")
@@ -276,7 +285,8 @@ func TestRunsThatAreNotThere(t *testing.T) {
 	hears := 0
 	s.OnCommit(func(time.Duration) { hears++ })
 	r := began(t, s, "jump-label", someTime)
-	if err := s.EndRun(r.ID, Done, "", someTime, []File{{"b", "text/b", []byte("1")}, {"a", "text/a", []byte("2")}}); err != nil {
+	if err := s.EndRun(r.ID, Done, "", someTime, []File{{"b", "text/b", []byte("1")}, {"a", "text/a",
+		[]byte("2")}}); err != nil {
 		t.Fatal(err)
 	}
 	if hears != 3 { // added, begun, ended
@@ -349,45 +359,5 @@ func TestMissingNames(t *testing.T) {
 	}
 	if _, err := unpackNames(list[:len(list)/2]); err == nil {
 		t.Error("half of the names are taken")
-	}
-}
-
-// TestReadersGiveTheLockBack: whatever is asked for, and found or not, the writer can go on.
-func TestReadersGiveTheLockBack(t *testing.T) {
-	s := openIn(t, t.TempDir())
-	furnish(t, s)
-	ctx := t.Context()
-	for name, ask := range map[string]func(){
-		"size":       func() { s.Size() },
-		"runs":       func() { s.Runs() },
-		"run":        func() { _, _, _ = s.Run(ctx, 1) },
-		"no run":     func() { _, _, _ = s.Run(ctx, 99) },
-		"file":       func() { _, _ = s.File(ctx, 1, "jump-label.csv") },
-		"no file":    func() { _, _ = s.File(ctx, 99, "") },
-		"spent":      func() { s.Spent() },
-		"batch":      func() { s.LastBatch() },
-		"unanswered": func() { s.Unanswered() },
-		"update":     func() { _, _ = s.Update(ctx, 1) },
-		"open":       func() { _, _ = s.Update(ctx, 12) },
-		"no update":  func() { _, _ = s.Update(ctx, 99) },
-		"gone":       func() { s.gone() },
-		"key":        func() { _, _ = s.ByKey(ctx, "client0", "key0", "d") },
-		"no key":     func() { _, _ = s.ByKey(ctx, "client0", "none", "d") },
-		"updates":    func() { _, _, _ = s.Updates(ctx, Query{}) },
-		"wants":      func() { s.Wants() },
-		"by":         func() { s.WantedBy([]int{1}) },
-		"of":         func() { s.WantsOf("client0") },
-		"after":      func() { s.WantsAfter("", "", 1) },
-		"half over":  func() { s.HalfOver("client0", someTime) },
-		"over":       func() { s.Over(someTime) },
-		"tag":        func() { s.Tag("client0", "o") },
-		"no tag":     func() { s.Tag("none", "o") },
-		"has":        func() { s.HasWants("client0", "o") },
-	} {
-		ask()
-		if !s.mu.TryLock() {
-			t.Fatalf("%s: the lock is held", name)
-		}
-		s.mu.Unlock()
 	}
 }

@@ -60,7 +60,8 @@ func TestOlderCells(t *testing.T) {
 	}{
 		{updates, "updates", "client key ops enable records digest submitted deadline state batch error began ended", "id=2",
 			"update 2 is not as it was written"},
-		{wants, "wants", "which sum", "client='client1'", `what client "client1" wants with ops "o" is not as it was written`},
+		{wants, "wants", "which sum", "client='client1'",
+			`what client "client1" wants with ops "o" is not as it was written`},
 		{runs, "runs", "name request state error began ended bytes", "id=1", "run 1 is not as it was written"},
 		{runs, "files", "type data", "run=1", `file "jump-label.csv" of run 1 is not as it was written`},
 		{runs, "files", "name", "run=1", `file "1" of run 1 is not as it was written`},
@@ -97,7 +98,8 @@ func TestOlderHead(t *testing.T) {
 		refused bool
 	}{
 		"as many": {place(there, 0), false}, "one more": {place(there+1, 0), true}, "a wrong sum": {place(there+1, 1), false},
-		"the second": {append(place(there, 0), place(there+1, 0)...), true}, "half a place": {place(there+1, 0)[:8+8+32+3], false},
+		"the second": {append(place(there, 0), place(there+1, 0)...), true}, "half a place": {place(there+1, 0)[:8+8+32+3],
+			false},
 		"just a place": {place(there+1, 0)[:8+8+32+4], true}, "nothing": {nil, false},
 	} {
 		dir := second(t, "")
@@ -129,7 +131,8 @@ func sqliteSays(t *testing.T, script string) {
 	t.Setenv("PATH", bin+":/bin:/usr/bin")
 }
 
-// TestOlderReader: whatever the program says that reads a database, the error tells the disk's troubles from damage, and
+// TestOlderReader: whatever the program says that reads a database, the error tells the disk's troubles from damage,
+// and
 // no copy is left. Files of programs that are not ours, and of later versions, are not copied at all.
 func TestOlderReader(t *testing.T) {
 	dir := second(t, "")
@@ -199,16 +202,19 @@ func TestOlderHeaders(t *testing.T) {
 		foreign string
 		damaged string
 	}{
-		"short":       {func(b []byte) []byte { return b[:99] }, "", "it is shorter than its header"},
-		"empty":       {func(b []byte) []byte { return nil }, "", "it is shorter than its header"},
-		"just it":     {func(b []byte) []byte { return b[:100] }, "", ""},
-		"other magic": {func(b []byte) []byte { b[15] = 1; return b }, "not a file of textpoke serve: it does not begin as SQLite's do", ""},
+		"short":   {func(b []byte) []byte { return b[:99] }, "", "it is shorter than its header"},
+		"empty":   {func(b []byte) []byte { return nil }, "", "it is shorter than its header"},
+		"just it": {func(b []byte) []byte { return b[:100] }, "", ""},
+		"other magic": {func(b []byte) []byte { b[15] = 1; return b },
+			"not a file of textpoke serve: it does not begin as SQLite's do", ""},
 		"other program": {func(b []byte) []byte { b[71] = 0; return b },
 			"not a file of textpoke serve: its application id is 0x74706f00, not 0x74706f6b", ""},
-		"version 0": {func(b []byte) []byte { b[63] = 0; return b }, "its schema is of version 0, and this program knows up to 3", ""},
+		"version 0": {func(b []byte) []byte { b[63] = 0; return b },
+			"its schema is of version 0, and this program knows up to 3", ""},
 		"version 1": {func(b []byte) []byte { b[63] = 1; return b }, "", ""},
 		"version 3": {func(b []byte) []byte { b[63] = 3; return b }, "", ""},
-		"version 4": {func(b []byte) []byte { b[63] = 4; return b }, "its schema is of version 4, and this program knows up to 3", ""},
+		"version 4": {func(b []byte) []byte { b[63] = 4; return b },
+			"its schema is of version 4, and this program knows up to 3", ""},
 	} {
 		if err := os.WriteFile(file, c.change(slices.Clone(whole)), 0o600); err != nil {
 			t.Fatal(err)
@@ -262,7 +268,8 @@ func TestOlderRuns(t *testing.T) {
 		wrong bool
 	}{
 		{pairs: []uint64{}, want: []int{}}, {pairs: []uint64{0, 1}, want: []int{0}}, {pairs: []uint64{9, 1}, want: []int{9}},
-		{pairs: []uint64{2, 3, 1, 2}, want: []int{2, 3, 4, 6, 7}}, {pairs: []uint64{0, 10}, want: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{pairs: []uint64{2, 3, 1, 2}, want: []int{2, 3, 4, 6, 7}}, {pairs: []uint64{0, 10}, want: []int{0, 1, 2, 3, 4, 5, 6,
+			7, 8, 9}},
 		{pairs: []uint64{0, 11}}, {pairs: []uint64{10, 1}}, {pairs: []uint64{11, 1}}, {pairs: []uint64{5, 5, 0, 1}},
 		{pairs: []uint64{0, 0}}, {pairs: []uint64{3}}, {pairs: []uint64{300}}, {pairs: []uint64{0, 1}, wrong: true},
 		{pairs: []uint64{1, 300}, cut: 1}, {pairs: []uint64{300}, cut: 1},
@@ -277,7 +284,8 @@ func TestOlderRuns(t *testing.T) {
 			sum++
 		}
 		ns, err := decodeRuns(binary.BigEndian.AppendUint32(b, sum), 10)
-		if (err == nil) != (c.want != nil) || !slices.Equal(ns, c.want) && err == nil || err != nil && !errors.Is(err, errRuns) {
+		if (err == nil) != (c.want != nil) || !slices.Equal(ns, c.want) && err == nil || err != nil && !errors.Is(err,
+			errRuns) {
 			t.Errorf("%+v: %v, %v", c, ns, err)
 		}
 	}

@@ -175,3 +175,43 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
 }
+
+// TestReadersGiveTheLockBack: whatever is asked for, and found or not, the writer can go on.
+func TestReadersGiveTheLockBack(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	furnish(t, s)
+	ctx := t.Context()
+	for name, ask := range map[string]func(){
+		"size":       func() { s.Size() },
+		"runs":       func() { s.Runs() },
+		"run":        func() { _, _, _ = s.Run(ctx, 1) },
+		"no run":     func() { _, _, _ = s.Run(ctx, 99) },
+		"file":       func() { _, _ = s.File(ctx, 1, "jump-label.csv") },
+		"no file":    func() { _, _ = s.File(ctx, 99, "") },
+		"spent":      func() { s.Spent() },
+		"batch":      func() { s.LastBatch() },
+		"unanswered": func() { s.Unanswered() },
+		"update":     func() { _, _ = s.Update(ctx, 1) },
+		"open":       func() { _, _ = s.Update(ctx, 12) },
+		"no update":  func() { _, _ = s.Update(ctx, 99) },
+		"gone":       func() { s.gone() },
+		"key":        func() { _, _ = s.ByKey(ctx, "client0", "key0", "d") },
+		"no key":     func() { _, _ = s.ByKey(ctx, "client0", "none", "d") },
+		"updates":    func() { _, _, _ = s.Updates(ctx, Query{}) },
+		"wants":      func() { s.Wants() },
+		"by":         func() { s.WantedBy([]int{1}) },
+		"of":         func() { s.WantsOf("client0") },
+		"after":      func() { s.WantsAfter("", "", 1) },
+		"half over":  func() { s.HalfOver("client0", someTime) },
+		"over":       func() { s.Over(someTime) },
+		"tag":        func() { s.Tag("client0", "o") },
+		"no tag":     func() { s.Tag("none", "o") },
+		"has":        func() { s.HasWants("client0", "o") },
+	} {
+		ask()
+		if !s.mu.TryLock() {
+			t.Fatalf("%s: the lock is held", name)
+		}
+		s.mu.Unlock()
+	}
+}

@@ -26,7 +26,8 @@ func arrivals(m *Machine) map[int]Nanos {
 }
 
 // TestRoundGetsThere: a round is set up and sent to one CPU after the other; each takes it after its delivery, one that
-// sleeps when it is awake, one that stands still when its task has run. Neither the sender nor a CPU that is offline is a
+// sleeps when it is awake, one that stands still when its task has run. Neither the sender nor a CPU that is offline
+// is a
 // target.
 func TestRoundGetsThere(t *testing.T) {
 	k := primes()
@@ -54,7 +55,8 @@ func TestRoundGetsThere(t *testing.T) {
 			sender = 1000 + nanos(k.GracePeriod)
 		}
 		if p.left != c.left || p.busy != sender {
-			t.Errorf("%s: %d answers are missing, the sender is busy until %d; want %d, %d", name, p.left, p.busy, c.left, sender)
+			t.Errorf("%s: %d answers are missing, the sender is busy until %d; want %d, %d", name, p.left, p.busy, c.left,
+				sender)
 		}
 		if d := cmp.Diff(c.want, arrivals(m)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -79,7 +81,8 @@ func TestRoundGetsThere(t *testing.T) {
 // TestRoundsOfAPart: a round is counted under the cause of the part that sends it, one of another kind under its own.
 func TestRoundsOfAPart(t *testing.T) {
 	for _, c := range []struct{ part, sent, want cpus.Cause }{
-		{cpus.Sync, cpus.Sync, cpus.Sync}, {cpus.CoreSync, cpus.Sync, cpus.CoreSync}, {cpus.Sync, cpus.CoreSync, cpus.CoreSync},
+		{cpus.Sync, cpus.Sync, cpus.Sync}, {cpus.CoreSync, cpus.Sync, cpus.CoreSync}, {cpus.Sync, cpus.CoreSync,
+			cpus.CoreSync},
 	} {
 		m := newRig(t, plain("x86_64", "breakpoint", 1, "3", primes())).Machine
 		m.patch.cause = c.part
@@ -139,7 +142,8 @@ func TestAnsweredInTime(t *testing.T) {
 		busy                 Nanos
 		answered, stopped    bool
 	}{
-		{busy: 1000, answered: true, stopped: true}, {busy: 1001}, {left: 1}, {arrived: 1, asked: 1, answered: true, stopped: true},
+		{busy: 1000, answered: true, stopped: true}, {busy: 1001}, {left: 1}, {arrived: 1, asked: 1, answered: true,
+			stopped: true},
 		{asked: 1, answered: true}, {arrived: 1, asked: 1, left: 1},
 	} {
 		m.patch = patcher{left: c.left, arrived: c.arrived, asked: c.asked, busy: c.busy}

@@ -41,10 +41,12 @@ func TestLeftOut(t *testing.T) {
 		asked   uint32 // the event that follows
 		event   bool
 	}{
-		"in the kernel":     {space: 0, entries: 1e6},
-		"in user space":     {space: cpus.InUser, outside: longAgo, entries: 1e6, drawn: 0.5, out: true, asked: evEnter, event: true},
-		"came in unseen":    {space: cpus.InUser, outside: longAgo, entries: 1e6, drawn: 0.499, asked: evLeave, event: true},
-		"has just left":     {space: cpus.InUser, outside: 1000, entries: 1e6, drawn: 0, out: true, asked: evEnter, event: true},
+		"in the kernel": {space: 0, entries: 1e6},
+		"in user space": {space: cpus.InUser, outside: longAgo, entries: 1e6, drawn: 0.5, out: true, asked: evEnter,
+			event: true},
+		"came in unseen": {space: cpus.InUser, outside: longAgo, entries: 1e6, drawn: 0.499, asked: evLeave, event: true},
+		"has just left": {space: cpus.InUser, outside: 1000, entries: 1e6, drawn: 0, out: true, asked: evEnter,
+			event: true},
 		"never comes in":    {space: cpus.InUser, outside: longAgo, drawn: 0, out: true},
 		"will come in":      {space: cpus.InUser, outside: longAgo, entry: true, entries: 1e6, drawn: 0.7, out: true},
 		"left out before":   {space: cpus.InUser | owing(t), entries: 1e6, entry: true, out: true},
@@ -60,7 +62,8 @@ func TestLeftOut(t *testing.T) {
 		}
 		out := m.leaveOut(1)
 		life := m.ledger.life[1]
-		if n := map[bool]uint64{true: 1}[c.out]; out != c.out || life.LeftOut != n || life.Owed != n || out != s.space.Owes() {
+		if n := map[bool]uint64{true: 1}[c.out]; out != c.out || life.LeftOut != n || life.Owed != n ||
+			out != s.space.Owes() {
 			t.Errorf("%s: left out %v, %+v, owes %v", name, out, life, s.space.Owes())
 		}
 		if any := m.queue.used != 0; any != c.event {
@@ -70,7 +73,8 @@ func TestLeftOut(t *testing.T) {
 		if !c.event {
 			continue
 		}
-		if e, _ := m.queue.pop(); m.queue.used != 0 || e.what != 1<<bitsKind|c.asked || e.at < 1000 || s.entry != (c.asked == evEnter) ||
+		if e, _ := m.queue.pop(); m.queue.used != 0 || e.what != 1<<bitsKind|c.asked || e.at < 1000 ||
+			s.entry != (c.asked == evEnter) ||
 			c.asked == evLeave && e.at != s.stay {
 			t.Errorf("%s: %+v, it will come in %v, stays until %d", name, e, s.entry, s.stay)
 		}
@@ -87,7 +91,8 @@ func owing(t *testing.T) cpus.Space {
 	return s
 }
 
-// TestEnters: an entry that was asked for takes a CPU in that still owes and sleeps; an interrupt may have done so before.
+// TestEnters: an entry that was asked for takes a CPU in that still owes and sleeps; an interrupt may have done so
+// before.
 func TestEnters(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *cpuState)

@@ -84,8 +84,8 @@ func TestCallersAreTold(t *testing.T) {
 			return
 		}
 		said := func(direction, caller string) []string {
-			return []string{fmt.Sprintf(`{"Callers":[{"Action":"own:x","Direction":%q,"Stack":"smp_call_function_single \u003c %s"}]}`,
-				direction, caller)}
+			const line = `{"Callers":[{"Action":"own:x","Direction":%q,"Stack":"smp_call_function_single \u003c %s"}]}`
+			return []string{fmt.Sprintf(line, direction, caller)}
 		}
 		if d := cmp.Diff(said("enable", "text_poke"), heard(t, func() { err = a.on() })); d != "" || err != nil {
 			t.Errorf("%v %s", err, d)

@@ -75,7 +75,8 @@ func TestModulesWait(t *testing.T) {
 	dir := root(t.TempDir())
 	dir.write(t, "/a-b.ko", "no module")
 	withMounts(t, func() {
-		if err := errors.Join(syscall.Unshare(syscall.CLONE_FS), syscall.Chroot(string(dir)), syscall.Chdir("/")); err != nil {
+		if err := errors.Join(syscall.Unshare(syscall.CLONE_FS), syscall.Chroot(string(dir)),
+			syscall.Chdir("/")); err != nil {
 			t.Error(err)
 			return
 		}
