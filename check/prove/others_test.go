@@ -25,10 +25,7 @@ func several(t *testing.T, arch, protocol, mutation string) *explore.Setup {
 // end; also where tasks are preempted.
 func TestSeveralPatchers(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
-		for _, protocol := range poke.Names() {
-			if protocol == "breakpoint-lazy" && !*long && arch != "x86_64" {
-				continue
-			}
+		for _, protocol := range fewProtocols() {
 			for _, preempt := range []bool{false, true} {
 				one, more := setup(t, arch, protocol, ""), several(t, arch, protocol, "")
 				one.Preempt, more.Preempt = preempt, preempt

@@ -13,11 +13,19 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
+// fewProtocols are those that differ most, and with -long all.
+func fewProtocols() []string {
+	if *long {
+		return poke.Names()
+	}
+	return []string{poke.Native, "word", "stop-machine", "fence-per-write"}
+}
+
 // TestPreemptedTasks: what is proved without preemption is proved with it, and its updates end, but for stop_machine
 // on riscv64: a task that was preempted inside of a pair goes on with another half. The explorer finds that, too.
 func TestPreemptedTasks(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
-		for _, protocol := range poke.Names() {
+		for _, protocol := range fewProtocols() {
 			s := setup(t, arch, protocol, "")
 			want := properties(closed(t, s))
 			s.Preempt = true
