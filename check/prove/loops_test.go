@@ -219,6 +219,8 @@ every batch:
 			"        Unlock text_mutex\n        Lock text_mutex\n", "    end\n    Sync 2\n", "        Sync 2\n        Unlock text_mutex\n    end\n").Replace(plan), 2, true},
 		{"mapped before text_mutex is taken", strings.NewReplacer("        Map\n", "        Map\n        Lock text_mutex\n",
 			"    end\n    Sync 2\n", "        Sync 2\n        Unlock text_mutex\n    end\n").Replace(plan), 2, true},
+		{"mapped by others without text_mutex", strings.NewReplacer("every batch:\n", "once before:\n    for each patch\n        Map\n"+
+			"    end\nevery batch:\n    Lock text_mutex\n", "    Sync 2\n", "    Sync 2\n    Unlock text_mutex\n").Replace(plan), 2, true},
 	} {
 		for _, arch := range []string{"arm64", "riscv64"} {
 			s := looped(t, arch, c.text)

@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -80,12 +81,18 @@ func (p *program) besideOthers(s *explore.Setup, attach, enable, disable, settle
 	p.addDisable(text(disable, back), nil, nil, locked(poke.FtraceLock, grace, release))
 	p.markLocks()
 	for _, it := range p.items {
-		if it.kind != atStep || it.held.has(poke.TextMutex) {
+		if it.kind != atStep {
 			continue
 		}
+		lock := poke.TextMutex
 		switch st := p.plans.own[it.at]; st.Op {
+		case poke.GracePeriod, poke.SynchronizeRCU:
+			lock = poke.FtraceLock
+			fallthrough
 		case poke.Publish, poke.Unpublish, poke.WaitHandlers, poke.Clear:
-			return &ShapeError{st.Name() + " without text_mutex: another patcher may do so, too"}
+			if !it.held.has(lock) {
+				return &ShapeError{fmt.Sprintf("%s without %s: another patcher may do so, too", st.Name(), lock)}
+			}
 		}
 	}
 	return nil

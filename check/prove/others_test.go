@@ -162,6 +162,16 @@ func TestOthersAreNotTold(t *testing.T) {
 	if _, err := Close(t.Context(), s); err == nil || !strings.Contains(err.Error(), "want 1 to 3") {
 		t.Errorf("%d patchers: %v", s.Patchers, err)
 	}
+	graces, err := poke.ParseProtocol("alone.plan", []byte("name: alone\nbatching: whole\nevery batch:\n    Lock text_mutex\n"+
+		"    Write literal if literal\n    SynchronizeRCU\n    Write word\n    Sync 1\n    Unlock text_mutex\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = several(t, "riscv64", "word", "no-grace-period")
+	s.Protocol = graces
+	if p := closed(t, s); !strings.Contains(p.Condition, "SynchronizeRCU without ftrace_lock") {
+		t.Errorf("grace periods under text_mutex alone: %q", p.Why())
+	}
 	protocol, err := poke.ParseProtocol("graces.plan", []byte(strings.Replace(trapsUp[:strings.Index(trapsUp, "online:")],
 		"    Lock cpu_hotplug_lock\n", "    SynchronizeRCU\n    Lock cpu_hotplug_lock\n", 1)))
 	if err != nil {

@@ -101,7 +101,6 @@ type program struct {
 	plans  struct{ own, other []poke.Step } // about the view's site, and about another one
 	items  []item
 	starts []start
-	maps   bool // pages are mapped
 	wide   bool // what is published can hold the sites of several batches
 }
 
@@ -276,9 +275,9 @@ func (e *ShapeError) Error() string { return e.Reason }
 
 // markStrays finds the stores that may land in another site's page. A step Map maps the page of the site whose turn it is;
 // until the next one, in whatever turn, update or patcher, stores go there. So a plan that maps pages maps each before it
-// stores, in the same turn, and lets no other patcher in between.
+// stores, in the same turn. Several patchers map pages under text_mutex alone, and do not let it go before they store.
 func (p *program) markStrays(several bool) {
-	mapped := false // since the turn began
+	maps, loose, mapped := false, false, false // somewhere, without text_mutex, since the turn began
 	for i := range p.items {
 		it := &p.items[i]
 		var st poke.Step
@@ -289,13 +288,13 @@ func (p *program) markStrays(several bool) {
 		case it.kind == enterPatch || it.kind == leavePatch || several && lets:
 			mapped = false
 		case st.Op == poke.Map:
-			mapped, p.maps = !several || it.held.has(poke.TextMutex), true
+			maps, loose, mapped = true, loose || several && !it.held.has(poke.TextMutex), true
 		case st.Op == poke.Write && !st.WritesLiteral():
 			it.strays = !mapped
 		}
 	}
 	for i := range p.items {
-		p.items[i].strays = p.items[i].strays && p.maps
+		p.items[i].strays = maps && (p.items[i].strays || loose && p.items[i].kind == atStep)
 	}
 }
 
