@@ -61,27 +61,24 @@ func takes(plan []piece) (own bool, err error) {
 	return own, err
 }
 
-// besideOthers is a program with the locks that keep patchers apart: text_mutex around what changes text, unless the
-// plan takes it, and ftrace_lock around what waits for the ops' callers and releases it.
-func (p *program) besideOthers(s *explore.Setup, attach, enable, disable, settle, grace, release []piece) error {
+// besideOthers are the updates with the locks that keep patchers apart: text_mutex around what changes text, unless the plan
+// takes it, and ftrace_lock around what waits for the ops' callers and releases it.
+func (x updates) besideOthers(s *explore.Setup) (updates, error) {
+	own, err := takes(x.enable)
 	lock := []poke.Step{{Op: poke.Lock, Mutex: poke.TextMutex}}
-	own, err := takes(enable)
-	if err != nil {
-		return err
+	x.enable, x.disable = slices.Concat(x.enable, x.settle), slices.Concat(x.disable, x.back)
+	if !own && s.Protocol.Locks != poke.LocksOfPlan && len(s.Mutation.OnProgram(lock)) > 0 {
+		x.enable, x.disable = locked(poke.TextMutex, x.enable), locked(poke.TextMutex, x.disable)
 	}
-	bare := own || s.Protocol.Locks == poke.LocksOfPlan || len(s.Mutation.OnProgram(lock)) == 0
-	text := func(list ...[]piece) []piece {
-		if bare {
-			return slices.Concat(list...)
-		}
-		return locked(poke.TextMutex, list...)
-	}
-	p.addEnable(attach, text(enable, settle))
-	back := backwards(slices.Clone(settle))
-	p.addDisable(text(disable, back), nil, nil, locked(poke.FtraceLock, grace, release))
-	p.markLocks()
+	x.release = locked(poke.FtraceLock, x.grace, x.release)
+	x.settle, x.back, x.grace = nil, nil, nil
+	return x, err
+}
+
+// shares refuses steps that several patchers may make at a time, and that are about what they share.
+func (p *program) shares(several bool) error {
 	for _, it := range p.items {
-		if it.kind != atStep {
+		if it.kind != atStep || !several {
 			continue
 		}
 		lock := poke.TextMutex

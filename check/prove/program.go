@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -134,24 +135,26 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	})
 	attach := life.Update(nil, false, true, false)
 	settle := life.Update(nil, false, false, false)
-	attach = attach[:len(attach)-len(settle)]
 	release := life.Update(nil, true, false, shape.Frees())
-	keeps := life.Update(nil, true, false, false)
-	back, grace := backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate))
+	x := updates{attach: steps(attach[:len(attach)-len(settle)]), enable: pieces(&enable), settle: steps(settle),
+		disable: backwards(pieces(&disable)), back: backwards(steps(settle)),
+		grace: backwards(section(disable.Detach, ofUpdate)), release: steps(release[len(settle):])}
 	var err error
 	if s.Patchers > 1 {
-		err = p.besideOthers(s, steps(attach), pieces(&enable), back, steps(settle), grace,
-			steps(release[len(keeps):]))
-	} else {
-		p.addEnable(steps(attach), slices.Concat(pieces(&enable), steps(settle)))
-		p.addDisable(back, grace, steps(keeps), steps(release))
-		p.markLocks()
+		x, err = x.besideOthers(s)
 	}
+	p.addEnable(x.attach, slices.Concat(x.enable, x.settle))
+	p.addDisable(x.disable, x.grace, x.back, slices.Concat(x.back, x.release))
+	p.markLocks()
 	p.markStrays(s.Patchers > 1)
 	end := poke.Step{Op: poke.Raise} // so that no step is the last
 	p.plans.own, p.plans.other = append(p.plans.own, end), append(p.plans.other, end)
-	return p, err
+	return p, cmp.Or(err, p.shares(s.Patchers > 1))
 }
+
+// updates are the two, in parts: what changes text, what comes before and behind it, and what the last tracer
+// waits for and releases. Both promise what settle and back say.
+type updates struct{ attach, enable, settle, disable, back, grace, release []piece }
 
 // steps are steps about all sites of an update.
 func steps(list []poke.Step) (out []piece) {
