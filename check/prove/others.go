@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,29 +47,49 @@ func locked(mu poke.Mutex, inner ...[]piece) []piece {
 		steps([]poke.Step{{Op: poke.Unlock, Mutex: mu}}))
 }
 
-// takes tells whether a plan takes text_mutex itself. With several patchers its promise is made where it gives text_mutex
-// back for the last time: behind that there may be no step but such as give other locks back.
-func takes(plan []piece) (own bool, err error) {
-	for _, x := range plan {
-		switch {
-		case x.kind != atStep || x.step.Op == poke.Unlock && x.step.Mutex != poke.TextMutex:
-		case x.step.Op == poke.Unlock:
-			own, err = true, nil
-		case own && err == nil:
-			err = &ShapeError{x.step.Name() + " without text_mutex, behind what changes text: its promise is made before"}
+// promised is a plan that takes text_mutex itself, with its promise: made of the sites whose turn it is where text_mutex is
+// given back for the last time. Behind that there may be no step but such as give other locks back.
+func promised(plan, promise []piece) ([]piece, error) {
+	last := -1
+	for i, x := range plan {
+		if x.kind == atStep && x.step.Op == poke.Unlock && x.step.Mutex == poke.TextMutex {
+			last = i
 		}
 	}
-	return own, err
+	for _, x := range plan[last+1:] {
+		if x.kind == atStep && x.step.Op != poke.Unlock {
+			return nil, &ShapeError{x.step.Name() + " without text_mutex, behind what changes text: its promise is made before"}
+		}
+	}
+	promise = slices.Clone(promise)
+	for i := range promise {
+		promise[i].level = plan[last].level
+	}
+	return slices.Insert(slices.Clone(plan), last, promise...), nil
+}
+
+// takes tells whether a plan takes text_mutex itself.
+func takes(plan []piece) bool {
+	return slices.ContainsFunc(plan, func(x piece) bool {
+		return x.kind == atStep && x.step.Op == poke.Lock && x.step.Mutex == poke.TextMutex
+	})
 }
 
 // besideOthers are the updates with the locks that keep patchers apart: text_mutex around what changes text, unless the plan
 // takes it, and ftrace_lock around what waits for the ops' callers and releases it.
 func (x updates) besideOthers(s *explore.Setup) (updates, error) {
-	own, err := takes(x.enable)
+	var err error
 	lock := []poke.Step{{Op: poke.Lock, Mutex: poke.TextMutex}}
-	x.enable, x.disable = slices.Concat(x.enable, x.settle), slices.Concat(x.disable, x.back)
-	if !own && s.Protocol.Locks != poke.LocksOfPlan && len(s.Mutation.OnProgram(lock)) > 0 {
-		x.enable, x.disable = locked(poke.TextMutex, x.enable), locked(poke.TextMutex, x.disable)
+	if takes(x.enable) {
+		var back error
+		x.enable, err = promised(x.enable, x.settle)
+		x.disable, back = promised(x.disable, x.back)
+		err = cmp.Or(err, back)
+	} else {
+		x.enable, x.disable = slices.Concat(x.enable, x.settle), slices.Concat(x.disable, x.back)
+		if s.Protocol.Locks != poke.LocksOfPlan && len(s.Mutation.OnProgram(lock)) > 0 {
+			x.enable, x.disable = locked(poke.TextMutex, x.enable), locked(poke.TextMutex, x.disable)
+		}
 	}
 	x.release = locked(poke.FtraceLock, x.grace, x.release)
 	x.settle, x.back, x.grace = nil, nil, nil

@@ -227,3 +227,48 @@ func TestOthersRequests(t *testing.T) {
 		t.Errorf("handlers are let in by those that are elsewhere: %v", lets)
 	}
 }
+
+// TestPlansThatTakeTextMutex: such a plan promises what it does while it still has text_mutex, when stores may wait in a
+// buffer yet. Steps behind the last Unlock are refused.
+func TestPlansThatTakeTextMutex(t *testing.T) {
+	const plan = `name: own
+batching: whole
+every batch:
+    Lock text_mutex
+    Write literal if literal
+    Fence
+    Write word
+    Fence
+    Sync 1
+    Unlock text_mutex
+`
+	all, _ := explore.ParseReductions("all")
+	for _, c := range []struct{ name, text, want string }{
+		{"fences", plan, ""},
+		{"no fence", strings.ReplaceAll(plan, "    Fence\n", ""), string(cpus.LostCall)},
+		{"a step behind", plan + "    Sync 2\n", "Sync 2 without text_mutex"},
+		{"a lock behind", strings.NewReplacer("    Lock text", "    Lock jump_label_mutex\n    Lock text").Replace(plan) +
+			"    Unlock jump_label_mutex\n", ""},
+	} {
+		protocol, err := poke.ParseProtocol("own.plan", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := several(t, "riscv64", "word", "")
+		s.Protocol, s.Fetch = protocol, cpus.Coherent
+		p := closed(t, s)
+		if p.Closed() != (c.want == "") || !strings.Contains(p.Why(), c.want) {
+			t.Errorf("%s: %q, want %q", c.name, p.Why(), c.want)
+		}
+		s.Sites, s.Workload = 2, explore.Endless
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := explore.Explore(t.Context(), m, explore.Options{Reduce: all, Workers: 1, LimitStates: 50_000})
+		if broken := r.Violation != nil; err != nil || broken && p.Closed() || broken != (c.want == string(cpus.LostCall)) &&
+			!strings.Contains(c.want, "without") {
+			t.Errorf("%s: the explorer finds %v, %v", c.name, r.Violation, err)
+		}
+	}
+}
