@@ -19,13 +19,13 @@ import (
 //   - One of them may have text_mutex while the view's patcher has not; the place says so. It publishes and takes back
 //     batches without the view's site, and gives the mutex back when none is published. The same is asked of the view's
 //     own patcher, as a property: batch-left.
-//   - They ask the CPU for something whenever it looks for interrupts, but that it comes through a grace period only
-//     while the view's patcher is outside of ftrace_lock. Their requests have tickets of their own.
-//   - Sites of others are elsewhere. Their handlers' references are not counted, so that the view's patcher waits for
-//     fewer; where handlers share a count, it may be any.
+//   - They ask the CPU for something whenever it looks for interrupts. They wait for a grace period only while the view's
+//     patcher is outside of ftrace_lock. Their requests have tickets of their own.
+//   - A CPU at another patcher's site looks as if it stood between two calls. References that its handler holds are not
+//     counted, so the view's patcher waits for fewer. Where handlers share a count, the count may be any.
 //
-// Each only adds behaviour. A patcher's own sites say that nothing breaks at them, whoever else there is; all patchers
-// run one program, so that holds of every site.
+// Each of these only adds behaviour. So nothing breaks at the sites of the view's patcher, whoever else there is. All
+// patchers run one program, so nothing breaks at any site.
 
 // ofOthers is the ticket of a request that another patcher sends.
 const ofOthers cpus.Ticket = 1
