@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/check/litmus"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -53,12 +54,7 @@ func Litmus(ctx context.Context, names []string) (all []*litmus.Row, differ []st
 
 // LitmusAnswer is what Litmus says, in a line.
 func LitmusAnswer(all []*litmus.Row, differ []string) string {
-	allowed := 0
-	for _, r := range all {
-		if r.Verdict == litmus.Allowed {
-			allowed++
-		}
-	}
+	allowed := spelling.Count(all, func(r *litmus.Row) bool { return r.Verdict == litmus.Allowed })
 	return fmt.Sprintf("ANSWER: %d of %d outcomes are allowed; %d are not as expected", allowed, len(all), len(differ))
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -50,7 +51,7 @@ type Request struct {
 
 // Field is the field of that name; nil if there is none.
 func (r *Request) Field(name string) *choice.Field {
-	return First(r.Fields, func(f *choice.Field) bool { return f.Name == name })
+	return spelling.First(r.Fields, func(f *choice.Field) bool { return f.Name == name })
 }
 
 // Lab is what an experiment is run with. The zero value will do.
@@ -267,14 +268,6 @@ func Where[R any](rows []R, conditions ...func(R) bool) (out []R) {
 		if !slices.ContainsFunc(conditions, func(holds func(R) bool) bool { return !holds(r) }) {
 			out = append(out, r)
 		}
-	}
-	return out
-}
-
-// First is the first row that a condition holds of, or the zero value.
-func First[R any](rows []R, holds func(R) bool) (out R) {
-	if i := slices.IndexFunc(rows, holds); i >= 0 {
-		out = rows[i]
 	}
 	return out
 }

@@ -59,12 +59,7 @@ func BuiltinNames() []string {
 // DefaultFor is the name of the built-in table for an architecture, "" if there
 // is none.
 func DefaultFor(arch string) string {
-	for _, b := range builtins {
-		if b.Arch == arch {
-			return b.Name
-		}
-	}
-	return ""
+	return spelling.First(builtins, func(b Builtin) bool { return b.Arch == arch }).Name
 }
 
 // FindBuiltin is the built-in table of a name, if there is one.

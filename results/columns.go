@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Col declares one column of tables whose rows are made of values of type R: what
@@ -116,9 +118,11 @@ func OrEmpty(s string) any {
 	return s
 }
 
+type ending struct{ suffix, unit string }
+
 // units are the endings of names of columns, the longer first where one ends in
 // another.
-var units = []struct{ suffix, unit string }{
+var units = []ending{
 	{"_per_s", "1/s"}, {"_per_ms", "1/ms"}, {"_ns", "ns"}, {"_us", "us"}, {"_ms", "ms"}, {"_s", "s"}, {"_bytes",
 		"B"}, {"_pages", "pages"},
 }
@@ -126,12 +130,7 @@ var units = []struct{ suffix, unit string }{
 // Unit is what the column's figures are counted in, as its name says; "" for counts,
 // shares and text.
 func (c Column) Unit() string {
-	for _, u := range units {
-		if strings.HasSuffix(c.Name, u.suffix) {
-			return u.unit
-		}
-	}
-	return ""
+	return spelling.First(units, func(u ending) bool { return strings.HasSuffix(c.Name, u.suffix) }).unit
 }
 
 // SchemaDialect is the JSON Schema that schemas are written in.

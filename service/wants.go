@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
@@ -167,11 +168,9 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	for _, w := range s.store.WantedBy(which) {
-		if w.Client != r.Client || w.Ops != r.Ops {
-			p.Others++
-		}
-	}
+	p.Others = spelling.Count(s.store.WantedBy(which), func(w journal.Want) bool {
+		return w.Client != r.Client || w.Ops != r.Ops
+	})
 	s.mu.Lock()
 	p.Waiting = s.total
 	s.mu.Unlock()
@@ -184,12 +183,7 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 
 // changes is the records that a request switches now.
 func (s *Service) changes(r *Request, which []int) []int {
-	var mine []int
-	for _, w := range s.store.WantsOf(r.Client) {
-		if w.Ops == r.Ops {
-			mine = w.Which
-		}
-	}
+	mine := spelling.First(s.store.WantsOf(r.Client), func(w journal.Want) bool { return w.Ops == r.Ops }).Which
 	return switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), r)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
@@ -227,13 +228,8 @@ func (c *Config) Online() int { return len(c.Roles) - c.of(cpus.Offline) }
 func (c *Config) Isolated() int { return c.of(cpus.Isolated) }
 
 // of is the number of CPUs of a role.
-func (c *Config) of(role cpus.Role) (n int) {
-	for _, r := range c.Roles {
-		if r == role {
-			n++
-		}
-	}
-	return n
+func (c *Config) of(role cpus.Role) int {
+	return spelling.Count(c.Roles, func(r cpus.Role) bool { return r == role })
 }
 
 // inSentence are the axes that String words, or leaves out.

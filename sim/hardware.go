@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/results"
@@ -202,15 +203,11 @@ func callInterrupts() (sum int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	for _, r := range s.Rows {
-		if r.Name == "CAL" {
-			for _, n := range r.Counts {
-				sum += n
-			}
-			return sum, true
-		}
+	i := slices.IndexFunc(s.Rows, func(r interrupts.Row) bool { return r.Name == "CAL" })
+	if i < 0 {
+		return 0, false
 	}
-	return 0, false
+	return spelling.Sum(s.Rows[i].Counts), true
 }
 
 // Executed is what only the hardware engine can tell of an update.
@@ -234,9 +231,7 @@ func executed(out *hardware.Outcome) *Executed {
 	if n := len(out.Took); n > 0 {
 		sorted := slices.Sorted(slices.Values(out.Took))
 		e.RoundMedian, e.RoundMax = sorted[n/2], sorted[n-1]
-		for _, d := range sorted {
-			e.RoundsAll += d
-		}
+		e.RoundsAll = spelling.Sum(sorted)
 	}
 	if out.Callers > 0 {
 		spent := float64(out.Called) * float64(out.Pace) / 1000

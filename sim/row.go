@@ -10,6 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -140,11 +141,7 @@ func (r *RunRow) sum(roles []cpus.Role) {
 		r.Burst = max(r.Burst, r.Counts.Burst[cpu])
 		if role == cpus.Isolated {
 			r.HasIsolated = true
-			var n uint64
-			for k := range cpus.NumCauses {
-				n += r.Counts.Taken[cpu][k]
-			}
-			r.IsolatedMax = max(r.IsolatedMax, n)
+			r.IsolatedMax = max(r.IsolatedMax, spelling.Sum(r.Counts.Taken[cpu][:]))
 		}
 	}
 	r.Traps, r.Misses = sum[cpus.Trap], sum[cpus.Miss]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -167,13 +168,8 @@ func (s Step) String() string {
 func (x *change) step(kind StepKind, o *Ops) { x.Steps = append(x.Steps, Step{Kind: kind, Ops: o}) }
 
 // Count is how many steps of a kind a change took.
-func (r *Report) Count(kind StepKind) (n int) {
-	for _, s := range r.Steps {
-		if s.Kind == kind {
-			n++
-		}
-	}
-	return n
+func (r *Report) Count(kind StepKind) int {
+	return spelling.Count(r.Steps, func(s Step) bool { return s.Kind == kind })
 }
 
 // each goes through the records that a filter chooses, in table order, and leaves

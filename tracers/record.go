@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -213,12 +214,7 @@ func TrampolineNow(rec int, removed *Ops, list []*Ops) *Ops {
 // TrampolineThen is the ops whose trampoline a site is to call
 // (ftrace_find_tramp_ops_new), nil if there is none.
 func TrampolineThen(rec int, list []*Ops) *Ops {
-	for _, o := range list {
-		if o.Filter.choose(rec) {
-			return o
-		}
-	}
-	return nil
+	return spelling.First(list, func(o *Ops) bool { return o.Filter.choose(rec) })
 }
 
 // Unique is the only ops that traces a record (ftrace_find_unique_ops), nil if

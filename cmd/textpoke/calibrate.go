@@ -219,12 +219,6 @@ var calibrationColumns = results.Declare(declared, "calibration", map[string]fun
 // known counts the quantities that are known in one way.
 func known(how calibration.Basis) func(ranged) any {
 	return func(l ranged) any {
-		n := 0
-		for _, e := range l.Entries {
-			if e.Basis == how {
-				n++
-			}
-		}
-		return n
+		return spelling.Count(l.Entries, func(e calibration.Entry) bool { return e.Basis == how })
 	}
 }

@@ -240,12 +240,7 @@ var flagInUse = regexp.MustCompile(`--\w+ \w+|--`)
 func argsOf(use string) cobra.PositionalArgs {
 	_, use, _ = strings.Cut(use, " ")
 	words := strings.Fields(flagInUse.ReplaceAllString(use, ""))
-	least := 0
-	for _, word := range words {
-		if !strings.ContainsAny(word, "[]") {
-			least++
-		}
-	}
+	least := spelling.Count(words, func(word string) bool { return !strings.ContainsAny(word, "[]") })
 	if strings.Contains(use, "...") {
 		return cobra.MinimumNArgs(least)
 	}

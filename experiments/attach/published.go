@@ -228,7 +228,7 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 func waits(arch string, detaches []published.AttachWait, times []published.AttachTime) (out []prediction) {
 	for _, t := range published.TimesByOps(times) {
 		n := float64(t.Each.Functions)
-		grace := experiments.First(calibration.Nearest(arch, nearTo).Entries, // it is the same on all of them
+		grace := spelling.First(calibration.Nearest(arch, nearTo).Entries, // it is the same on all of them
 			func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
 		out = append(out, ranged(prediction{What: t.Each.Case, Direction: "both", Functions: int(t.Each.Functions),
 			How: fmt.Sprintf("one wait of %g ms a function", t.WaitMS()), Fitted: t.One.Case,

@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
@@ -166,7 +167,7 @@ func TestBufferSizeFront(t *testing.T) {
 			}
 			for _, r := range rows {
 				by := experiments.Where(rows, func(q form.Row) bool { return beats(q, r) })
-				named := experiments.First(by, func(q form.Row) bool { return q["buffer"] == r[column] })
+				named := spelling.First(by, func(q form.Row) bool { return q["buffer"] == r[column] })
 				switch got := r[column]; {
 				case len(by) == 0 && got != nil:
 					t.Fatalf("%v: %s %v, and nothing is better", r, column, got)

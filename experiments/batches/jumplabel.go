@@ -295,7 +295,7 @@ type pair struct{ Slow, Fast *keyRow }
 func (a *answer) pairs() (out []*pair) {
 	for _, m := range a.Config.Machines {
 		switched := func(w way) *keyRow {
-			return experiments.First(a.Rows, func(r *keyRow) bool {
+			return spelling.First(a.Rows, func(r *keyRow) bool {
 				return r.Machine == m && r.Entries == int(a.known.Slow.Entries) && r.name == w.name
 			})
 		}

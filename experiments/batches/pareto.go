@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
@@ -154,7 +155,9 @@ func (s *budgets) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*
 	one.Taken = one.takes(s.Measure)
 	if one.Lazy > 0 {
 		one.Standing = c.Calibration.Costs.DeferralEntry
-		entry := experiments.First(c.Calibration.Entries, func(e calibration.Entry) bool { return e.Quantity.Name == "deferral_entry" })
+		entry := spelling.First(c.Calibration.Entries, func(e calibration.Entry) bool {
+			return e.Quantity.Name == "deferral_entry"
+		})
 		one.Low, one.High = entry.Interval()
 	}
 	return one, nil

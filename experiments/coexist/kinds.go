@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -226,5 +226,5 @@ func names(second bool) (out []string) {
 
 // kindNamed is the client of that name.
 func kindNamed(name string) kind {
-	return experiments.First(kinds, func(k kind) bool { return k.name == name })
+	return spelling.First(kinds, func(k kind) bool { return k.name == name })
 }

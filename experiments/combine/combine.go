@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -83,11 +84,7 @@ type batch []nanos
 
 // takes is how long the update takes, stores and rounds.
 func (b batch) takes(round nanos) nanos {
-	sum := nanos(len(b)) * round
-	for _, stores := range b {
-		sum += stores
-	}
-	return sum
+	return nanos(len(b))*round + spelling.Sum(b)
 }
 
 // slots is what the kernel queues before it sends rounds: TP_VEC_MAX, a page of entries of

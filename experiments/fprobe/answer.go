@@ -133,11 +133,7 @@ func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 	if len(chosen) == 0 {
 		return nil, nil
 	}
-	s := &sum{Names: c.Add}
-	for _, h := range chosen {
-		s.extra += extra(h)
-	}
-	return s, nil
+	return &sum{Names: c.Add, extra: spelling.Sum(spelling.Each(chosen, extra))}, nil
 }
 
 // refusal says why per cents of throughput are not added.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
@@ -37,7 +38,7 @@ type kind struct {
 
 // kinds ranks what hits isolated CPUs, as it is published.
 func (f *figures) kinds() (out []kind) {
-	rest := experiments.First(f.all, func(m figure) bool { return m.Measurement == allCalls }).Value
+	rest := spelling.First(f.all, func(m figure) bool { return m.Measurement == allCalls }).Value
 	for _, m := range f.all {
 		if name, is := strings.CutPrefix(m.Measurement, allCalls+", "); is {
 			out = append(out, kind{name, purposes[name], m.Value, m.Source})

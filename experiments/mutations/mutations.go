@@ -22,6 +22,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/sheet"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -134,10 +135,10 @@ var cells = map[string]func(check.VerdictRow) any{
 		return results.If(r.Verdict == explore.Safe, why)
 	},
 	"summary": func(r check.VerdictRow) any {
-		return experiments.First(poke.AllMutations(), func(m poke.Mutation) bool { return m.Name == r.Mutation }).Summary
+		return spelling.First(poke.AllMutations(), func(m poke.Mutation) bool { return m.Name == r.Mutation }).Summary
 	},
 	"needs": func(r check.VerdictRow) any {
-		return experiments.First(placements, func(p placement) bool { return p.Mutation == r.Mutation }).Needs
+		return spelling.First(placements, func(p placement) bool { return p.Mutation == r.Mutation }).Needs
 	},
 	"lazy":     func(r check.VerdictRow) any { return r.Setup.Protocol.Lazy(shapeOf(r.Question)) },
 	"isolated": func(r check.VerdictRow) any { return slices.Contains(r.Roles, cpus.Isolated) },

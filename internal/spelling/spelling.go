@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package spelling helps people who mistyped a name: it says which names there
-// are, and which of them was probably meant.
+// are, and which of them was probably meant. It also makes one thing of a whole list.
 package spelling
 
 import (
@@ -80,6 +80,32 @@ func Each[T, U any](all []T, spell func(T) U) (out []U) {
 		out = append(out, spell(one))
 	}
 	return out
+}
+
+// First is the first of a list that something holds of, or the zero value.
+func First[T any](all []T, holds func(T) bool) (one T) {
+	if i := slices.IndexFunc(all, holds); i >= 0 {
+		one = all[i]
+	}
+	return one
+}
+
+// Count is of how many of a list something holds.
+func Count[T any](all []T, holds func(T) bool) (n int) {
+	for _, one := range all {
+		if holds(one) {
+			n++
+		}
+	}
+	return n
+}
+
+// Sum adds numbers up.
+func Sum[N int | uint64 | float64 | ~int64](all []N) (sum N) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
 }
 
 // ReadEach reads each of a list, in its order, up to the first error.

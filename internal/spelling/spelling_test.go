@@ -2,7 +2,10 @@
 
 package spelling
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNearest(t *testing.T) {
 	valid := []string{"Publish", "Unpublish", "WaitHandlers", "Write", "Sync"}
@@ -41,5 +44,20 @@ func TestNumber(t *testing.T) {
 	want := `order "Sorted": not one of table, sorted; did you mean sorted?`
 	if n, err := Number[uint8]("order", "Sorted", names); n != 0 || err == nil || err.Error() != want {
 		t.Errorf("%d, %v, want %s", n, err, want)
+	}
+}
+
+// TestLists: the first of several, and none; how many; their sum, and that of none.
+func TestLists(t *testing.T) {
+	words := []string{"table", "sorted", "second", ""}
+	s := func(word string) bool { return strings.HasPrefix(word, "s") }
+	if First(words, s) != "sorted" || First(words[:1], s) != "" {
+		t.Errorf("%q, %q", First(words, s), First(words[:1], s))
+	}
+	if Count(words, s) != 2 || Count(words[:1], s) != 0 {
+		t.Errorf("%d, %d", Count(words, s), Count(words[:1], s))
+	}
+	if Sum([]int{3, -1, 5}) != 7 || Sum([]float64(nil)) != 0 {
+		t.Errorf("%d, %g", Sum([]int{3, -1, 5}), Sum([]float64(nil)))
 	}
 }

@@ -3,6 +3,7 @@
 package conform
 
 import (
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/record"
 	"github.com/textpoke/textpoke/poke"
 )
@@ -65,11 +66,9 @@ func (f *follower) step(i int, s *record.Step) bool {
 	for n := f.next; n < len(f.items); n++ {
 		t := &f.items[n]
 		if f.does(t, s) {
-			for _, left := range f.items[f.next:n] {
-				if left.Op == poke.Sync && !left.moot {
-					f.SkippedRounds++
-				}
-			}
+			f.SkippedRounds += spelling.Count(f.items[f.next:n], func(left item) bool {
+				return left.Op == poke.Sync && !left.moot
+			})
 			f.next = n + 1
 			f.told = nil
 			f.took(s)

@@ -160,12 +160,7 @@ type Tally struct {
 }
 
 // AllRounds is the sum over kinds.
-func (t *Tally) AllRounds() (n int) {
-	for _, r := range t.Rounds {
-		n += r
-	}
-	return n
-}
+func (t *Tally) AllRounds() int { return spelling.Sum(t.Rounds[:]) }
 
 // fields are the numbers of a tally.
 func (t *Tally) fields() []*int {

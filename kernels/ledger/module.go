@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -137,11 +138,6 @@ func (r *Replay) cached() bool { return r.mech(image.TrampFlushes) >= cachedFree
 const cachedFree = 5
 
 // has is how many of these areas a module takes.
-func has(m *image.Module, areas ...image.Area) (n int) {
-	for _, a := range areas {
-		if m.Areas[a] > 0 {
-			n++
-		}
-	}
-	return n
+func has(m *image.Module, areas ...image.Area) int {
+	return spelling.Count(areas, func(a image.Area) bool { return m.Areas[a] > 0 })
 }

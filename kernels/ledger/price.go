@@ -19,12 +19,7 @@ func (r *Replay) did(rep tracers.Report, err error) {
 		return
 	}
 	r.work.add(&rep)
-	skips := 0
-	for _, s := range rep.Steps {
-		if s.Kind == tracers.StepSkip {
-			skips++
-		}
-	}
+	skips := rep.Count(tracers.StepSkip)
 	for _, s := range rep.Steps {
 		if s.Kind == tracers.StepSkip && r.k.Facts.value(image.SkipBatched) > 0 {
 			r.in("bpf-image", func() {

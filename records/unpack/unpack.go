@@ -21,6 +21,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Window is the largest dictionary that an unpacker may ask for, in bytes: that of the
@@ -75,12 +76,7 @@ func zstdInto(b, buffer []byte) ([]byte, error) {
 
 // Of is how a file is packed that begins with these bytes, nil if it is not.
 func Of(head []byte) *Packing {
-	for _, p := range packings {
-		if bytes.HasPrefix(head, []byte(p.magic)) {
-			return p
-		}
-	}
-	return nil
+	return spelling.First(packings, func(p *Packing) bool { return bytes.HasPrefix(head, []byte(p.magic)) })
 }
 
 // Open reads the unpacked content of r. The reader may have to be closed.

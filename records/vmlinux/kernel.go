@@ -20,6 +20,7 @@ import (
 	"regexp"
 
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records/unpack"
 )
 
@@ -190,12 +191,7 @@ var arches = []*Arch{
 
 // OfMachine is the instruction set of an ELF file, nil if it is none of ours.
 func OfMachine(m elf.Machine) *Arch {
-	for _, a := range arches {
-		if a.Machine == m {
-			return a
-		}
-	}
-	return nil
+	return spelling.First(arches, func(a *Arch) bool { return a.Machine == m })
 }
 
 // Fail is what is wrong with an image. [InFile] puts the file's name in front of it where

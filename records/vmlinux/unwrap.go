@@ -136,12 +136,9 @@ func payload(what string, b []byte, from, size uint64) ([]byte, error) {
 }
 
 func rawArch(b []byte) *Arch {
-	for _, a := range arches {
-		if a.Magic != "" && len(b) > 64 && string(b[0x38:0x38+len(a.Magic)]) == a.Magic {
-			return a
-		}
-	}
-	return nil
+	return spelling.First(arches, func(a *Arch) bool {
+		return a.Magic != "" && len(b) > 64 && string(b[0x38:0x38+len(a.Magic)]) == a.Magic
+	})
 }
 
 // unpacked is a file in memory; segments are parts of it.

@@ -25,22 +25,12 @@ func (n *Nearest) said(cpus []int) string {
 }
 
 // senders is how many CPUs sent a round or more.
-func (n *Nearest) senders() (k int) {
-	for _, sent := range n.Sent {
-		if sent > 0 {
-			k++
-		}
-	}
-	return k
+func (n *Nearest) senders() int {
+	return spelling.Count(n.Sent, func(sent int64) bool { return sent > 0 })
 }
 
 // strays is how many interrupts are left over.
-func (n *Nearest) strays() (sum int64) {
-	for _, left := range n.Left {
-		sum += left
-	}
-	return sum
-}
+func (n *Nearest) strays() int64 { return spelling.Sum(n.Left) }
 
 const (
 	// leftShare is the share of all interrupts, one in so many, that may be left over
@@ -72,10 +62,7 @@ func Near(delta []int64) (Nearest, bool) {
 		return Nearest{}, false
 	}
 	sorted := slices.Sorted(slices.Values(delta))
-	var all int64
-	for _, d := range sorted {
-		all += d
-	}
+	all := spelling.Sum(sorted)
 	receivers := int64(len(delta) - 1)
 	rounds := mostRounds(sorted)
 	for k := 1; k < len(sorted); k++ {

@@ -72,12 +72,7 @@ func (r *Comparison) LeftOver() string {
 }
 
 // Interrupts is the sum of a row's growth.
-func (r *Comparison) Interrupts() (sum int64) {
-	for _, d := range r.Delta {
-		sum += d
-	}
-	return sum
-}
+func (r *Comparison) Interrupts() int64 { return spelling.Sum(r.Delta) }
 
 // Sentence is the result of a row, for people.
 func (r *Comparison) Sentence() string {

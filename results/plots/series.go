@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // look is how a series differs from the others: by colour, and for readers who see
@@ -162,13 +164,8 @@ func (f *frame) room(at point, wide, high float64) (best box) {
 }
 
 // meets counts the others that a box meets.
-func meets(b box, others []box) (n int) {
-	for _, o := range others {
-		if b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1 {
-			n++
-		}
-	}
-	return n
+func meets(b box, others []box) int {
+	return spelling.Count(others, func(o box) bool { return b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1 })
 }
 
 // whisker is an interval.

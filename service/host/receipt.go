@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/watch"
@@ -185,13 +186,9 @@ func (r *replay) to(next wants) ([]ledger.Line, error) {
 }
 
 // total is what lines send a CPU in a row.
-func (h *Host) total(lines []ledger.Line, row string) (found ledger.Total) {
-	for _, t := range h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
-		if t.Row.Name == row {
-			found = t
-		}
-	}
-	return found
+func (h *Host) total(lines []ledger.Line, row string) ledger.Total {
+	all := h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry })
+	return spelling.First(all, func(t ledger.Total) bool { return t.Row.Name == row })
 }
 
 // forecast is the interrupts of switching records, from the instance's present state.
