@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/sheet"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/results"
@@ -91,9 +93,9 @@ type Lack struct {
 // Lacks are those of the figures that lie outside of their ranges, in their order.
 func Lacks(all []Comparison) (out []Lack) {
 	outside := Outside(all)
-	for _, m := range Distinct(outside, Comparison.Missing) {
+	for _, m := range spelling.Distinct(outside, Comparison.Missing) {
 		l := Lack{Mechanism: m}
-		for _, c := range Where(outside, func(c Comparison) bool { return c.Missing() == m }) {
+		for _, c := range spelling.Where(outside, func(c Comparison) bool { return c.Missing() == m }) {
 			l.Figures = append(l.Figures, c.What)
 		}
 		out = append(out, l)
@@ -118,7 +120,7 @@ func Modelled(s calibration.Spread) string {
 
 // Outside are those that lie outside of their ranges.
 func Outside(all []Comparison) []Comparison {
-	return Where(all, func(c Comparison) bool { return c.Ranged() && !c.Inside() })
+	return spelling.Where(all, func(c Comparison) bool { return c.Ranged() && !c.Inside() })
 }
 
 // Error is how far ours is from the published figure: a difference of counts,
@@ -155,9 +157,9 @@ func Span(digits int, e fit.Estimate) string {
 // figures holds the published figures that a form declares against the rows that each is about:
 // those of one table row by row.
 func figures(f *form.Form, of func(table string) form.Rows) (out []Comparison, err error) {
-	for _, table := range Distinct(f.Figures, func(fig form.Figure) string { return fig.Of }) {
+	for _, table := range spelling.Distinct(f.Figures, func(fig form.Figure) string { return fig.Of }) {
 		for _, row := range of(table) {
-			for _, fig := range Where(f.Figures, func(fig form.Figure) bool { return fig.Of == table }) {
+			for _, fig := range spelling.Where(f.Figures, func(fig form.Figure) bool { return fig.Of == table }) {
 				c, about, err := compare(f, &fig, row)
 				if err != nil {
 					return nil, err
@@ -254,7 +256,7 @@ func basis(t results.Table, predicted []Comparison) string {
 
 // Assumed is how many quantities of a calibration are assumed.
 func Assumed(c *calibration.Calibration) int {
-	return len(Where(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed }))
+	return spelling.Count(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed })
 }
 
 // off is how far times are from the published ones, at both ends, in per cent: of comparisons that are no counts.
@@ -285,9 +287,4 @@ var missing = func() map[string]string {
 }()
 
 // Listed are the figures of which a mechanism is known to be missing.
-func Listed() (out []string) {
-	for what := range missing {
-		out = append(out, what)
-	}
-	return out
-}
+func Listed() []string { return slices.Collect(maps.Keys(missing)) }

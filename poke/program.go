@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Life is how a tracer's life is told as one program.
@@ -293,13 +294,9 @@ func untilLoop(lines []planLine) int {
 }
 
 // held are the steps of lines whose conditions hold of sites of a shape.
-func held(lines []planLine, s Shape) (steps []Step) {
-	for _, l := range lines {
-		if holdAll(l.when, s) {
-			steps = append(steps, l.step)
-		}
-	}
-	return steps
+func held(lines []planLine, s Shape) []Step {
+	there := spelling.Where(lines, func(l planLine) bool { return holdAll(l.when, s) })
+	return spelling.Each(there, func(l planLine) Step { return l.step })
 }
 
 // about is the step about a range of patches, where it is about patches.

@@ -118,10 +118,7 @@ func (s genSpec) segments(rnd *random) ([]segment, []Group) {
 	for k := range mods {
 		segs = append(segs, segment{len: part(inModules, mods, k), module: true})
 	}
-	order := make([]int, len(segs))
-	for i := range order {
-		order[i] = i
-	}
+	order := spelling.Numbers(len(segs))
 	if s.order == orderGrouped {
 		shuffle(rnd, order[:nCore])
 		shuffle(rnd, order[nCore:])

@@ -17,6 +17,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched/coordinator"
@@ -171,11 +172,7 @@ type names struct {
 }
 
 func newNames(t *records.Table) *names {
-	n := &names{table: t, bySymbol: make([]int, t.Len())}
-	for i := range n.bySymbol {
-		n.bySymbol[i] = i
-	}
-	n.byAddr = slices.Clone(n.bySymbol)
+	n := &names{t, spelling.Numbers(t.Len()), spelling.Numbers(t.Len())}
 	slices.SortFunc(n.bySymbol, func(a, b int) int { return cmp.Compare(t.Symbol(a), t.Symbol(b)) })
 	slices.SortFunc(n.byAddr, func(a, b int) int { return cmp.Compare(t.Addr(a), t.Addr(b)) })
 	return n
@@ -295,11 +292,7 @@ func (s *Service) numbers(ops string, which []int) []int {
 	if at == 0 {
 		return which
 	}
-	out := make([]int, len(which))
-	for i, rec := range which {
-		out[i] = Number(s.cfg.Table.Len(), at, rec)
-	}
-	return out
+	return spelling.Each(which, func(rec int) int { return Number(s.cfg.Table.Len(), at, rec) })
 }
 
 // users is how many clients and ops want a record.

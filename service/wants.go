@@ -189,14 +189,8 @@ func (s *Service) changes(r *Request, which []int) []int {
 
 // switched is the records that a request switches: its client is their first user, or the last.
 func switched(now *coordinator.Snapshot, which, mine []int, r *Request) (changes []int) {
-	on := which
-	if !r.Enable {
-		on = nil
-	}
-	for _, rec := range on {
-		if now.Users(rec) == 0 {
-			changes = append(changes, rec)
-		}
+	if r.Enable {
+		changes = spelling.Where(which, func(rec int) bool { return now.Users(rec) == 0 })
 	}
 	for _, rec := range mine {
 		_, named := slices.BinarySearch(which, rec)
@@ -210,14 +204,9 @@ func switched(now *coordinator.Snapshot, which, mine []int, r *Request) (changes
 
 // Compare counts the cost of one update that switches everything that is enabled now, vector by
 // vector. Nothing is executed.
-func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []sim.PlanRow, err error) {
+func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) ([]sim.PlanRow, error) {
 	enabled := slices.Collect(s.coord.Snapshot().Records())
-	for _, b := range buffers {
-		row, err := s.live.Cost(ctx, enabled, &b)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
+	return spelling.ReadEach(buffers, func(b sched.Buffer) (sim.PlanRow, error) {
+		return s.live.Cost(ctx, enabled, &b)
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/budget"
@@ -293,12 +294,7 @@ func (j *Job) Of(which []int, b sched.Buffer) *Job {
 		wanted[rec] = true
 	}
 	some := *j
-	some.Buffer, some.queue = b, nil
-	for _, rec := range j.queue { // which is in order
-		if wanted[rec] {
-			some.queue = append(some.queue, rec)
-		}
-	}
+	some.Buffer, some.queue = b, spelling.Where(j.queue, func(rec int) bool { return wanted[rec] }) // which is in order
 	some.shape.Patches = len(some.queue)
 	return &some
 }

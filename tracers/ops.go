@@ -35,10 +35,7 @@ const (
 	OpsGraph               OpsFlags = 1 << 19
 )
 
-var opsFlagNames = []struct {
-	flag OpsFlags
-	name string
-}{
+var opsFlagNames = []named[OpsFlags]{
 	{OpsEnabled, "ENABLED"}, {OpsDynamic, "DYNAMIC"}, {OpsSaveRegs, "SAVE_REGS"}, {OpsSaveRegsIfSupported,
 		"SAVE_REGS_IF_SUPPORTED"},
 	{OpsRecursion, "RECURSION"}, {OpsStub, "STUB"}, {OpsInitialized, "INITIALIZED"}, {OpsDeleted,
@@ -49,15 +46,7 @@ var opsFlagNames = []struct {
 }
 
 // String is the flags that are set.
-func (f OpsFlags) String() string {
-	var words []string
-	for _, n := range opsFlagNames {
-		if f&n.flag != 0 {
-			words = append(words, n.name)
-		}
-	}
-	return strings.Join(words, " ")
-}
+func (f OpsFlags) String() string { return strings.Join(namesOf(f, opsFlagNames), " ") }
 
 // Functions are records by their numbers, ascending and each once.
 type Functions []int

@@ -40,10 +40,7 @@ const RefMax = 1<<19 - 1
 // (FTRACE_NOCLEAR_FLAGS).
 const noClear = Disabled | Touched | Modified
 
-var flagNames = []struct {
-	flag Flags
-	name string
-}{
+var flagNames = []named[Flags]{
 	{Enabled, "ENABLED"}, {Regs, "REGS"}, {RegsEn, "REGS_EN"}, {Tramp, "TRAMP"}, {TrampEn, "TRAMP_EN"},
 	{IPModify, "IPMODIFY"}, {Disabled, "DISABLED"}, {Direct, "DIRECT"}, {DirectEn, "DIRECT_EN"},
 	{CallOps, "CALL_OPS"}, {CallOpsEn, "CALL_OPS_EN"}, {Touched, "TOUCHED"}, {Modified, "MODIFIED"},
@@ -65,13 +62,19 @@ func (f Flags) with(bits Flags, on bool) Flags {
 
 // String is the count and the flags that are set: "2 ENABLED REGS REGS_EN".
 func (f Flags) String() string {
-	words := []string{strconv.Itoa(f.Count())}
-	for _, n := range flagNames {
-		if f.has(n.flag) {
-			words = append(words, n.name)
-		}
-	}
-	return strings.Join(words, " ")
+	return strings.Join(append([]string{strconv.Itoa(f.Count())}, namesOf(f, flagNames)...), " ")
+}
+
+// named is a bit with its name.
+type named[F Flags | OpsFlags] struct {
+	flag F
+	name string
+}
+
+// namesOf are the names of the bits that are set.
+func namesOf[F Flags | OpsFlags](f F, all []named[F]) []string {
+	set := spelling.Where(all, func(n named[F]) bool { return f&n.flag != 0 })
+	return spelling.Each(set, func(n named[F]) string { return n.name })
 }
 
 // Decision is what an update does to a record (FTRACE_UPDATE_*).

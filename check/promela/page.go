@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -96,9 +97,7 @@ func (x *export) page() *page {
 	if x.m.Refs == int3.PerCPU {
 		p.Refs = len(x.m.Roles)
 	}
-	for i := range p.Refs {
-		p.RefIndexes = append(p.RefIndexes, i)
-	}
+	p.RefIndexes = spelling.Numbers(p.Refs)
 	if p.ByRequest = "atomic { sync(me) }"; p.Deaf != 0 {
 		p.ByRequest = "atomic { if :: deaf(me) :: !deaf(me) -> sync(me) fi }"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // tables writes what was worked out about bytes.
@@ -33,9 +34,7 @@ func (x *export) tables(p *page) {
 			p.Texts = max(p.Texts, len(in.texts))
 		}
 	}
-	for n := range p.Texts {
-		p.Numbers = append(p.Numbers, n)
-	}
+	p.Numbers = spelling.Numbers(p.Texts)
 	x.opsTable(p)
 	x.fetchTables(p)
 	if p.Literals {

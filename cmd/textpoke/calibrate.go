@@ -113,19 +113,13 @@ func (c *common) calibrate(cmd *cobra.Command, config microbench.Config) error {
 }
 
 // missingLines has one line for each reason.
-func missingLines(missing []microbench.Missing) (lines []string) {
-	var whys []string
-	of := map[string][]string{}
-	for _, m := range missing {
-		if of[m.Why] == nil {
-			whys = append(whys, m.Why)
-		}
-		of[m.Why] = append(of[m.Why], m.Quantity)
-	}
-	for _, why := range whys {
-		lines = append(lines, fmt.Sprintf("%s (%s)", strings.Join(of[why], ", "), why))
-	}
-	return lines
+func missingLines(missing []microbench.Missing) []string {
+	whys := spelling.Distinct(missing, func(m microbench.Missing) string { return m.Why })
+	return spelling.Each(whys, func(why string) string {
+		of := spelling.Where(missing, func(m microbench.Missing) bool { return m.Why == why })
+		names := spelling.Each(of, func(m microbench.Missing) string { return m.Quantity })
+		return fmt.Sprintf("%s (%s)", strings.Join(names, ", "), why)
+	})
 }
 
 // printCalibration writes the file to stdout, or a table of it where a format was

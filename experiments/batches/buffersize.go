@@ -9,6 +9,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/grid"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -107,7 +108,7 @@ func crossovers(r *grid.Report) error {
 	var machines []machine
 	var points []point
 	for _, m := range r.Config.Machines {
-		rows := experiments.Where(r.Table(), func(row form.Row) bool { return row["machine"] == m.String() })
+		rows := spelling.Where(r.Table(), func(row form.Row) bool { return row["machine"] == m.String() })
 		if len(rows) == 0 {
 			continue
 		}

@@ -166,7 +166,7 @@ func TestBufferSizeFront(t *testing.T) {
 				return better && a["machine"] == b["machine"] && a["timed"] == true && b["timed"] == true
 			}
 			for _, r := range rows {
-				by := experiments.Where(rows, func(q form.Row) bool { return beats(q, r) })
+				by := spelling.Where(rows, func(q form.Row) bool { return beats(q, r) })
 				named := spelling.First(by, func(q form.Row) bool { return q["buffer"] == r[column] })
 				switch got := r[column]; {
 				case len(by) == 0 && got != nil:

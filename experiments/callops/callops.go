@@ -18,6 +18,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/call"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -201,11 +202,11 @@ func newPaths() []*path {
 func (c *Config) predict(rows []*row) []*path {
 	paths := newPaths()
 	for _, p := range paths {
-		mine := experiments.Where(rows, func(r *row) bool { return r.path == nil && p.of(r.CallCost) })
+		mine := spelling.Where(rows, func(r *row) bool { return r.path == nil && p.of(r.CallCost) })
 		for _, row := range mine {
 			row.path, row.held = p, slices.Contains(c.Hold, p.x(row.CallCost))
 		}
-		known := experiments.Where(mine, func(r *row) bool { return !r.held })
+		known := spelling.Where(mine, func(r *row) bool { return !r.held })
 		var err error
 		if p.Line, err = through(known, p.x, overhead, true); err != nil {
 			p.Why = err.Error()
@@ -257,7 +258,7 @@ const constant = 0.10
 // judgeConstant puts the mail's claim (a) to the table: with a single tracer the
 // overhead does not grow with the tracers of others. All rows are in this fit.
 func judgeConstant(rows []*row) *judged {
-	of := experiments.Where(rows, func(r *row) bool {
+	of := spelling.Where(rows, func(r *row) bool {
 		return r.Kernel == published.WithCallOps && r.Block == published.Irrelevant1
 	})
 	l, err := through(of, irrelevant, overhead, false)
@@ -345,13 +346,13 @@ func (a *answer) lines() (out []named) {
 // Claims are those of the mail that can be put to the table; the first is that a literal adds nothing.
 func (a *answer) Claims() []*judged {
 	all := []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)}
-	return experiments.Where(all, func(j *judged) bool { return j != nil })
+	return spelling.Where(all, func(j *judged) bool { return j != nil })
 }
 
 // liveLine is the line through this machine's times of one kernel against tracers
 // of another function; nil if it was not timed.
 func (a *answer) liveLine(kernel string, relative bool) *fit.Line {
-	timed := experiments.Where(a.Rows, func(r *row) bool {
+	timed := spelling.Where(a.Rows, func(r *row) bool {
 		return r.live != nil && r.Kernel == kernel && r.Block == published.Irrelevant1
 	})
 	l, err := through(timed, irrelevant, func(r *row) float64 { return r.live.Value }, relative)

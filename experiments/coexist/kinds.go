@@ -215,13 +215,9 @@ func (w *world) site() string {
 }
 
 // names are the clients that can be there first, or those that can come second.
-func names(second bool) (out []string) {
-	for _, k := range kinds {
-		if second || !k.second {
-			out = append(out, k.name)
-		}
-	}
-	return out
+func names(second bool) []string {
+	there := spelling.Where(kinds, func(k kind) bool { return second || !k.second })
+	return spelling.Each(there, func(k kind) string { return k.name })
 }
 
 // kindNamed is the client of that name.

@@ -103,10 +103,7 @@ func batches(ctx context.Context, m experiments.Machine, most, patches int) ([]b
 	if err != nil {
 		return nil, err
 	}
-	which := make([]int, most*patches)
-	for i := range which {
-		which[i] = i
-	}
+	which := spelling.Numbers(most * patches)
 	out := make([]batch, most+1) // none of them for no client
 	for n := 1; n <= most && ctx.Err() == nil; n++ {
 		plan, err := job.Of(which[:n*patches], job.Buffer).Plan()

@@ -103,17 +103,10 @@ func (rows Rows) sorted(by *Expr) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
+	order := spelling.Numbers(len(rows))
 	number := func(i int) float64 { n, _ := keys[i].(float64); return n }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(number(a), number(b)) })
-	out := make(Rows, len(rows))
-	for i, at := range order {
-		out[i] = rows[at]
-	}
-	return out, nil
+	return spelling.Each(order, func(at int) Row { return rows[at] }), nil
 }
 
 // Sorted are the rows by the number that an expression is, the least first.

@@ -122,7 +122,7 @@ func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 	for _, name := range c.Add {
 		h := experiments.Find(hits, func(h *published.Hit) bool { return h.Mechanism == name })
 		if h == nil {
-			valid := experiments.Distinct(hits, func(h published.Hit) string { return h.Mechanism })
+			valid := spelling.Distinct(hits, func(h published.Hit) string { return h.Mechanism })
 			return nil, fmt.Errorf("--add %q: %w", name, spelling.NotOneOf(name, valid))
 		}
 		chosen = append(chosen, *h)

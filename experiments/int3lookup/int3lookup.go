@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
 )
@@ -100,16 +101,11 @@ func (c *Config) means(r *row) (out []shown) {
 
 // groupsOf are the numbers of groups that make a difference to an index of n
 // patches; 0 where none does.
-func (c *Config) groupsOf(k int3.Lookup, n int) (out []int) {
+func (c *Config) groupsOf(k int3.Lookup, n int) []int {
 	if k != int3.Groups {
 		return []int{0}
 	}
-	for _, g := range c.Groups {
-		if g <= n {
-			out = append(out, g)
-		}
-	}
-	return out
+	return spelling.Where(c.Groups, func(g int) bool { return g <= n })
 }
 
 // measure counts the comparisons of one index, and times it.

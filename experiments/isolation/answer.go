@@ -20,7 +20,7 @@ type answer struct {
 
 // Machines are the machines that there are rows of.
 func (a *answer) Machines() []string {
-	return experiments.Distinct(a.Rows, func(r *row) string { return r.Machine.String() })
+	return spelling.Distinct(a.Rows, func(r *row) string { return r.Machine.String() })
 }
 
 // PublishedHours is how long the published interrupts were counted.

@@ -9,10 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/vm"
 	"github.com/textpoke/textpoke/results"
@@ -57,7 +57,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (any, erro
 		if err := report.ledgers(); err != nil {
 			return nil, err
 		}
-	} else if n := len(experiments.Where(a.Summaries, Summary.Unexplained)); n > 0 {
+	} else if n := len(spelling.Where(a.Summaries, Summary.Unexplained)); n > 0 {
 		// The measurements of the program have such a case, which is known.
 		s.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
 	}
@@ -95,12 +95,7 @@ func compareOwn(file, kernel string) (*Answer, error) {
 	if k.Arch != m.Arch {
 		return nil, fmt.Errorf("kernel %s is of %s, and %s of %s", kernel, k.Arch, file, m.Arch)
 	}
-	var actions []string
-	for _, r := range m.Readings {
-		if !slices.Contains(actions, r.Action) {
-			actions = append(actions, r.Action)
-		}
-	}
+	actions := spelling.Distinct(m.Readings, func(r vm.Reading) string { return r.Action })
 	predicted, _, err := vm.Predict(vm.Config{Image: kernel, Actions: actions, CPUs: m.CPUs})
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Unexpected is the protocols that break without any mutation and are not among
@@ -37,7 +37,7 @@ func (a *Answer) BrokenOtherwise() []string {
 // brokenAsMeant says what breaks without any mutation, and where: what cannot be
 // safe there in the first place, with the reason, and the rest.
 func (a *Answer) brokenAsMeant() (known, unexpected []string) {
-	broken := experiments.Where(a.Table(), having("mutation", ""), having("verdict", string(explore.Unsafe)))
+	broken := spelling.Where(a.Table(), having("mutation", ""), having("verdict", string(explore.Unsafe)))
 	split(broken, "protocol", func(_ string, of form.Rows) {
 		split(of, "property", func(property string, some form.Rows) {
 			split(some, "known_unsafe", func(why string, rows form.Rows) {
@@ -65,15 +65,17 @@ func (a *Answer) States() (sum uint64) {
 // others say nothing about it.
 func (a *Answer) Telling() form.Rows {
 	sound := map[string]bool{}
-	for _, r := range experiments.Where(a.Table(), having("mutation", ""), having("verdict", string(explore.Safe))) {
+	for _, r := range spelling.Where(a.Table(), having("mutation", ""), having("verdict", string(explore.Safe))) {
 		sound[cell(r, "base")] = true
 	}
-	return experiments.Where(a.Table(), func(r form.Row) bool { return cell(r, "mutation") != "" && sound[cell(r, "base")] })
+	return spelling.Where(a.Table(), func(r form.Row) bool {
+		return cell(r, "mutation") != "" && sound[cell(r, "base")]
+	})
 }
 
 // Silent is how many mutated rows are not among them.
 func (a *Answer) Silent() int {
-	return len(a.Table()) - len(experiments.Where(a.Table(), having("mutation", ""))) - len(a.Telling())
+	return len(a.Table()) - len(spelling.Where(a.Table(), having("mutation", ""))) - len(a.Telling())
 }
 
 // base names the row without any mutation that a row is to be compared with.
@@ -124,8 +126,8 @@ func having(column, is string) func(form.Row) bool {
 
 // split goes through the rows by the cells of a column, in the order in which these come.
 func split(rows form.Rows, column string, each func(is string, some form.Rows)) {
-	for _, is := range experiments.Distinct(rows, func(r form.Row) string { return cell(r, column) }) {
-		each(is, experiments.Where(rows, having(column, is)))
+	for _, is := range spelling.Distinct(rows, func(r form.Row) string { return cell(r, column) }) {
+		each(is, spelling.Where(rows, having(column, is)))
 	}
 }
 
@@ -155,11 +157,11 @@ func (a *Answer) Places(rows form.Rows) string {
 // have the same fetch models.
 func (a *Answer) protocolsOf(rows form.Rows) string {
 	fetch := func(r form.Row) string { return cell(r, "fetch") }
-	asked := len(experiments.Distinct(a.Table(), fetch))
+	asked := len(spelling.Distinct(a.Table(), fetch))
 	var models, parts []string
 	protocols := map[string][]string{}
 	split(rows, "protocol", func(p string, of form.Rows) {
-		model, f := "", experiments.Distinct(of, fetch)
+		model, f := "", spelling.Distinct(of, fetch)
 		if len(f) < asked {
 			model = " with fetch " + strings.Join(f, " or ")
 		}

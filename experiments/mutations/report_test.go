@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/internal/spelling"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/experiments"
 )
 
 func report(t *testing.T, a *Answer) string { return document(t, a, "report.md") }
@@ -91,8 +91,8 @@ func TestFacts(t *testing.T) {
 	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
 	all := append(wholeAnswer(t).all(), ask(t, preempted, search).all()...)
 	for _, f := range facts {
-		about := experiments.Where(all, func(r *check.VerdictRow) bool { return f.About.holds(r.Question) })
-		differ := experiments.Where(about, func(r *check.VerdictRow) bool { return !f.says(r) })
+		about := spelling.Where(all, func(r *check.VerdictRow) bool { return f.About.holds(r.Question) })
+		differ := spelling.Where(about, func(r *check.VerdictRow) bool { return !f.says(r) })
 		if len(about) == 0 || f.Source == "" || (f.Differs != "") != (len(differ) > 0) {
 			t.Errorf("%q: %d rows, %d of them differ, because %q", f.Claim, len(about), len(differ), f.Differs)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
@@ -141,10 +142,10 @@ type defect struct {
 
 // defects are the defects, each over all places.
 func defects(rows []straddleRow) (list []defect) {
-	for _, m := range experiments.Distinct(rows, func(r straddleRow) string { return r.Mutation }) {
+	for _, m := range spelling.Distinct(rows, func(r straddleRow) string { return r.Mutation }) {
 		d := defect{Mutation: m}
 		var properties []cpus.Property
-		for _, r := range experiments.Where(rows, func(r straddleRow) bool { return r.Mutation == m }) {
+		for _, r := range spelling.Where(rows, func(r straddleRow) bool { return r.Mutation == m }) {
 			d.Met.K, d.Met.N = d.Met.K+r.Met.K, d.Met.N+r.Met.N
 			if r.Met.K > 0 {
 				d.Where += fmt.Sprintf("%s (%d of %d); ", r.name, r.Met.K, r.Met.N)

@@ -90,6 +90,35 @@ func First[T any](all []T, holds func(T) bool) (one T) {
 	return one
 }
 
+// Where are those of a list that all conditions hold of.
+func Where[T any](all []T, conditions ...func(T) bool) (out []T) {
+	for _, one := range all {
+		if !slices.ContainsFunc(conditions, func(holds func(T) bool) bool { return !holds(one) }) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Distinct is some part of each of a list, each once, in the order in which they come.
+func Distinct[T any, K comparable](all []T, part func(T) K) (out []K) {
+	for _, one := range all {
+		if k := part(one); !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Numbers are those from 0 to below n.
+func Numbers(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
 // Count is of how many of a list something holds.
 func Count[T any](all []T, holds func(T) bool) (n int) {
 	for _, one := range all {

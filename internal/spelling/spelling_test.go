@@ -3,6 +3,7 @@
 package spelling
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,7 +48,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestLists: the first of several, and none; how many; their sum, and that of none.
+// TestLists: the first of several, and none; which, by several conditions, and how many; their sum, and that of none.
 func TestLists(t *testing.T) {
 	words := []string{"table", "sorted", "second", ""}
 	s := func(word string) bool { return strings.HasPrefix(word, "s") }
@@ -56,6 +57,19 @@ func TestLists(t *testing.T) {
 	}
 	if Count(words, s) != 2 || Count(words[:1], s) != 0 {
 		t.Errorf("%d, %d", Count(words, s), Count(words[:1], s))
+	}
+	long := func(word string) bool { return len(word) > 5 }
+	if got := Where(words, s); !slices.Equal(got, []string{"sorted", "second"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Where(append(words, "sun"), long, s); !slices.Equal(got, []string{"sorted", "second"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Distinct(words, func(word string) int { return len(word) }); !slices.Equal(got, []int{5, 6, 0}) {
+		t.Errorf("%d", got)
+	}
+	if got := Numbers(3); !slices.Equal(got, []int{0, 1, 2}) || len(Numbers(0)) != 0 {
+		t.Errorf("%d", got)
 	}
 	if Sum([]int{3, -1, 5}) != 7 || Sum([]float64(nil)) != 0 {
 		t.Errorf("%d, %g", Sum([]int{3, -1, 5}), Sum([]float64(nil)))

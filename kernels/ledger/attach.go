@@ -227,9 +227,10 @@ func (k *Kernel) attach(w Way, n, total int) (on, off Tally, err error) {
 	if calls == 0 || calls > n {
 		calls = n
 	}
+	all := spelling.Numbers(n)
 	for _, t := range []*Tally{&on, &off} {
 		for j := range calls {
-			w.call(r, span(j*n/calls, (j+1)*n/calls), j, t == &on)
+			w.call(r, all[j*n/calls:(j+1)*n/calls:(j+1)*n/calls], j, t == &on)
 		}
 		t.Functions, t.Calls, t.Ops, t.Work = n, calls, calls, r.work
 		if k.Facts.value(w.one) > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/uprobes"
 	"github.com/textpoke/textpoke/tracers"
@@ -174,17 +175,8 @@ func (a *asked) first(on bool, link func(r *Replay, on bool, recs []int)) error 
 	if n > all {
 		return fmt.Errorf("number %d: there are %d records", n, all)
 	}
-	link(a.Replay, on, span(0, n))
+	link(a.Replay, on, spelling.Numbers(n))
 	return nil
-}
-
-// span is the numbers from one to below another.
-func span(from, to int) []int {
-	out := make([]int, to-from)
-	for i := range out {
-		out[i] = from + i
-	}
-	return out
 }
 
 func doMulti(a *asked, on bool) error {

@@ -349,13 +349,7 @@ func SwitchNames() []string {
 
 // Leave is the entries that are not left out.
 func (s Switch) Leave(entries []Entry) []Entry {
-	var out []Entry
-	for _, e := range entries {
-		if !s.off[e.Part] && !s.off[e.Cause.String()] {
-			out = append(out, e)
-		}
-	}
-	return out
+	return spelling.Where(entries, func(e Entry) bool { return !s.off[e.Part] && !s.off[e.Cause.String()] })
 }
 
 // String is what is left out, as ParseSwitch reads it, separated by commas.

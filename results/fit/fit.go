@@ -15,6 +15,8 @@ import (
 	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Confidence is that of all intervals.
@@ -207,10 +209,7 @@ func Another(values []float64, one float64) (Test, error) {
 // were the only one: S. Holm, "A simple sequentially rejective multiple test
 // procedure", Scandinavian Journal of Statistics 6, 1979.
 func Holm(p []float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
+	order := spelling.Numbers(len(p))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out, most := make([]float64, len(p)), 0.0
 	for rank, i := range order {

@@ -195,9 +195,7 @@ func assemble(file string, rows []*scanned) (Snapshot, error) {
 		for _, r := range rows {
 			widest = max(widest, len(r.row.Counts))
 		}
-		for c := range widest {
-			s.CPUs = append(s.CPUs, c)
-		}
+		s.CPUs = spelling.Numbers(widest)
 	}
 	s.CPUs = slices.Clone(s.CPUs)
 	lines := make(map[string]int, len(rows))

@@ -129,10 +129,7 @@ func (f *frame) texts(s *Series) {
 	if s.Kind == Bars || s.Kind == Lying || s.Kind == Cells {
 		return
 	}
-	order := make([]int, len(s.Labels))
-	for i := range order {
-		order[i] = i
-	}
+	order := spelling.Numbers(len(s.Labels))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Y[b], s.Y[a]) })
 	for _, i := range order {
 		if s.Labels[i] != "" {

@@ -212,10 +212,7 @@ func (h *Host) with(now wants, numbers []int, enable func(i int) bool) (next wan
 func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.Receipt, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	numbers := make([]int, len(changes))
-	for i, c := range changes {
-		numbers[i] = c.Record
-	}
+	numbers := spelling.Each(changes, func(c coordinator.Change) int { return c.Record })
 	runtime.LockOSThread() // so that CPUs are this thread's
 	defer runtime.UnlockOSThread()
 	cpu := thisCPU()

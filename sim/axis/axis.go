@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Form is how the values of an axis are given.
@@ -100,13 +101,8 @@ func Bool[C any](name, doc string, field func(*C) *bool) Axis[C] {
 type Table[C any] []Axis[C]
 
 // For is the axes that some of these engines or commands know.
-func (t Table[C]) For(uses uint) (out Table[C]) {
-	for _, a := range t {
-		if a.Uses&uses != 0 {
-			out = append(out, a)
-		}
-	}
-	return out
+func (t Table[C]) For(uses uint) Table[C] {
+	return spelling.Where(t, func(a Axis[C]) bool { return a.Uses&uses != 0 })
 }
 
 // Only are the axes of these names.

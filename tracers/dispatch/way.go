@@ -33,6 +33,7 @@ import (
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -192,11 +193,7 @@ func (w *Way) hashOf(functions tracers.Functions) *hash {
 	if len(functions) == 0 {
 		return nil
 	}
-	ips := make([]records.Addr, len(functions))
-	for i, rec := range functions {
-		ips[i] = w.ips[rec]
-	}
-	return newHash(ips...)
+	return newHash(spelling.Each(functions, func(rec int) records.Addr { return w.ips[rec] })...)
 }
 
 func refuse(n tracers.Errno, o *tracers.Ops, why string) error {
@@ -276,17 +273,9 @@ func (w *Way) published(o *tracers.Ops) error {
 }
 
 // named are the sites that an ops names, all where it names none.
-func (w *Way) named(o *tracers.Ops) (sites []int) {
+func (w *Way) named(o *tracers.Ops) []int {
 	if len(o.Filter) == 0 {
-		for site := range w.sites {
-			sites = append(sites, site)
-		}
-		return sites
+		return spelling.Numbers(w.sites)
 	}
-	for _, rec := range o.Filter {
-		if rec < w.sites {
-			sites = append(sites, rec)
-		}
-	}
-	return sites
+	return spelling.Where(o.Filter, func(rec int) bool { return rec < w.sites })
 }
