@@ -43,27 +43,14 @@ func (cs Columns[R]) Cells(row R) []any {
 
 // Row is a row as [Table] keeps it, or [ErrRow] where a cell is none.
 func (cs Columns[R]) Row(row R) ([]Value, error) {
-	cells := make([]Value, len(cs))
-	for i, c := range cs {
-		var err error
-		if cells[i], err = c.value(c.Cell(row)); err != nil {
-			return nil, err
-		}
-	}
-	return cells, nil
+	return spelling.ReadEach(cs, func(c Col[R]) (Value, error) { return c.value(c.Cell(row)) })
 }
 
 // Fill is a table with one row for each of rows.
-func (cs Columns[R]) Fill(name string, rows []R) (Table, error) {
-	t := cs.Table(name)
-	for _, row := range rows {
-		cells, err := cs.Row(row)
-		if err != nil {
-			return t, err
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t, nil
+func (cs Columns[R]) Fill(name string, rows []R) (t Table, err error) {
+	t = cs.Table(name)
+	t.Rows, err = spelling.ReadEach(rows, cs.Row)
+	return t, err
 }
 
 // AddTo adds the values of a row to those that are known of it by name.

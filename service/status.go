@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -125,10 +126,8 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	each := s.cpus(tallies)
-	out := Status{Stats: s.stats(ready, size, each), CPUs: each, Updates: []Update{}, Batches: append([]Batch{}, s.progress.sizes...)}
-	for _, p := range s.progress.updates {
-		out.Updates = append(out.Updates, p.update())
-	}
+	out := Status{s.stats(ready, size, each), each, []Update{}, append([]Batch{}, s.progress.sizes...)}
+	out.Updates = append(out.Updates, spelling.Each(s.progress.updates, (*pending).update)...)
 	out.Updates = append(out.Updates, s.longHeld(out.Updates)...)
 	slices.SortFunc(out.Updates, func(a, b Update) int { return cmp.Compare(b.ID, a.ID) })
 	return out, nil

@@ -34,11 +34,9 @@ type Want struct {
 func Quoted(tag string) string { return `"` + tag + `"` }
 
 func wants(list []journal.Want) []Want {
-	out := []Want{}
-	for _, w := range list {
-		out = append(out, Want{w.Client, w.Ops, len(w.Which), Quoted(w.Tag), w.Lease.Seconds, w.Lease.Until})
-	}
-	return out
+	return append([]Want{}, spelling.Each(list, func(w journal.Want) Want {
+		return Want{w.Client, w.Ops, len(w.Which), Quoted(w.Tag), w.Lease.Seconds, w.Lease.Until}
+	})...)
 }
 
 // WantedBy is the records of a symbol or an address, and how many of them each client wants.

@@ -267,11 +267,7 @@ func (c *Config) Flags() []string { return Axes.Flags(c) }
 
 // Command is the command line that asks for words, quoted for the shell.
 func Command(words ...string) string {
-	quoted := []string{"textpoke"}
-	for _, w := range words {
-		quoted = append(quoted, ShellQuote(w))
-	}
-	return strings.Join(quoted, " ")
+	return strings.Join(append([]string{"textpoke"}, spelling.Each(words, ShellQuote)...), " ")
 }
 
 // ShellQuote makes one word of the shell out of text.

@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
@@ -356,11 +357,7 @@ func (s *sites) patch(rec int, enable bool) poke.Patch {
 
 // patches are the changes of everything that the job is about.
 func (j *Job) patches(s *sites, enable bool) []poke.Patch {
-	patches := make([]poke.Patch, len(j.queue))
-	for i, rec := range j.queue {
-		patches[i] = s.patch(rec, enable)
-	}
-	return patches
+	return spelling.Each(j.queue, func(rec int) poke.Patch { return s.patch(rec, enable) })
 }
 
 // update compiles the update of some patches.

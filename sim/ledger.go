@@ -10,6 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
@@ -98,16 +99,12 @@ func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
 	}
 	others := d.job.Online() - 1
 	before, after := ledger.Split(d.entries)
-	var rows []LedgerRow
-	for _, e := range before {
-		rows = append(rows, rowOf(e, e.Rounds()*others))
-	}
+	sent := func(e ledger.Entry) LedgerRow { return rowOf(e, e.Rounds()*others) }
+	rows := spelling.Each(before, sent)
 	// Lazy rounds leave out CPUs; wakeups never do.
 	rows = append(rows, d.records(&count, cpus.Sync, count.Rounds, count.IPIs-count.Stops*others)...)
 	rows = append(rows, d.records(&count, cpus.Stop, count.Stops, count.Stops*others)...)
-	for _, e := range after {
-		rows = append(rows, rowOf(e, e.Rounds()*others))
-	}
+	rows = append(rows, spelling.Each(after, sent)...)
 	rows = append(rows, d.totals(rows)...)
 	for i := range rows {
 		rows[i].Switch, rows[i].Count = d, &count
@@ -224,9 +221,7 @@ func snapshot(row RunRow, c cpus.Counts) interrupts.Snapshot {
 			rows[i].Counts = append(rows[i].Counts, rows[i].count(c, cpu))
 		}
 	}
-	for _, r := range rows {
-		s.Rows = append(s.Rows, r.Row)
-	}
+	s.Rows = spelling.Each(rows, func(r counted) interrupts.Row { return r.Row })
 	return s
 }
 

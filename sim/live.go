@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/sched/coordinator"
@@ -198,10 +199,9 @@ func (l *Live) Fault(f func(st poke.Step, patch int32) error) { l.patcher.Fault 
 // Apply carries changes out with one update, all or none, and looks afterwards
 // whether every site is as it should be; it is a sched.Apply. One call at a time.
 func (l *Live) Apply(ctx context.Context, changes []coordinator.Change) error {
-	patches := make([]poke.Patch, len(changes))
-	for i, c := range changes {
-		patches[i] = l.sites.patch(c.Record, c.Enable)
-	}
+	patches := spelling.Each(changes, func(c coordinator.Change) poke.Patch {
+		return l.sites.patch(c.Record, c.Enable)
+	})
 	u, err := l.job.update(patches, false)
 	if err != nil {
 		return err
@@ -219,11 +219,7 @@ func (l *Live) Apply(ctx context.Context, changes []coordinator.Change) error {
 // CheckAll holds every site of the table against what live says of its record.
 // No update may be running. Violations has its findings.
 func (l *Live) CheckAll(live func(record int) bool) {
-	all := make([]poke.Patch, len(l.sites.records))
-	for i, rec := range l.sites.records {
-		all[i] = l.sites.patch(rec, live(rec))
-	}
-	l.checkSites(all)
+	l.checkSites(spelling.Each(l.sites.records, func(rec int) poke.Patch { return l.sites.patch(rec, live(rec)) }))
 }
 
 // WriteInterrupts prints the interrupts since the machine was built of the CPUs

@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
@@ -165,19 +166,13 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 		return nil, err
 	}
 	before, after := ledger.Split(entries)
-	var parts []timed.Part
-	for _, e := range before {
-		parts = append(parts, t.job.entryPart(t.sites, e))
-	}
+	part := func(e ledger.Entry) timed.Part { return t.job.entryPart(t.sites, e) }
+	parts := spelling.Each(before, part)
 	records := timed.Part{Update: u, Cause: cpus.Sync}
 	if !enable && t.job.shape.Frees() { // no site is for the tracer any more
 		records.Frees = t.ops
 	}
-	parts = append(parts, records)
-	for _, e := range after {
-		parts = append(parts, t.job.entryPart(t.sites, e))
-	}
-	return parts, nil
+	return slices.Concat(parts, []timed.Part{records}, spelling.Each(after, part)), nil
 }
 
 // addOtherRounds adds what a scenario sends to a row that counts the records' rounds.

@@ -29,11 +29,8 @@ type Report struct {
 }
 
 // Patches is how many sites all passes change.
-func (r *Report) Patches() (n int) {
-	for _, p := range r.Passes {
-		n += len(p.Patches)
-	}
-	return n
+func (r *Report) Patches() int {
+	return spelling.Sum(spelling.Each(r.Passes, func(p *Pass) int { return len(p.Patches) }))
 }
 
 // change is one change on its way, with its report and the steps that take it back.

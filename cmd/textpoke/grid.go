@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
@@ -45,9 +46,7 @@ func (g *gridFlags) grid(asked choice.Request, c *common) (grid *sim.Grid, err e
 		return nil, err
 	}
 	choices := chosen(asked, sim.Axes.For(g.uses))
-	for _, seed := range c.seeds {
-		choices["seed"] = append(choices["seed"], fmt.Sprint(seed))
-	}
+	choices["seed"] = spelling.Each(c.seeds, func(seed uint64) string { return fmt.Sprint(seed) })
 	if grid, err = sim.NewGrid(g.uses, choices, records.Options{Kallsyms: g.kallsyms}); err != nil {
 		return nil, err
 	}

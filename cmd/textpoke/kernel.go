@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/vm"
@@ -274,11 +275,8 @@ func (m *measureFlags) measurePair(ctx context.Context, c *common, images ...str
 		sides[i] = measured.Compare(predicted)
 	}
 	pairs := vm.Pairs(sides[0], sides[1], forecast)
-	var all []vm.Summary
-	for _, p := range pairs {
-		all = append(all, p.Judged()...)
-	}
-	line, wrong := verdictOf(all)
+	judged := spelling.Each(pairs, (*vm.Pair).Judged)
+	line, wrong := verdictOf(slices.Concat(judged...))
 	if err := printAnswer(ctx, c, line, vm.PairColumns, "pairs", pairs); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results"
@@ -66,10 +67,7 @@ func (l *watching) listen(ctx context.Context) (end func() error, err error) {
 func (l *watching) top(at time.Duration) error {
 	tallies := slices.DeleteFunc(l.causes.Tallies(), func(t *watch.Tally) bool { return t.Now == 0 })
 	slices.SortStableFunc(tallies, func(a, b *watch.Tally) int { return cmp.Compare(b.Now, a.Now) })
-	sum := int64(0)
-	for _, t := range tallies {
-		sum += t.Now
-	}
+	sum := spelling.Sum(spelling.Each(tallies, func(t *watch.Tally) int64 { return t.Now }))
 	table, err := watch.TopColumns.Fill("top", tallies[:min(len(tallies), l.c.height()-topLines)])
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/commands"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -139,10 +140,7 @@ func (p *predictFlags) courses(c *common, k *ledger.Kernel, table *records.Table
 	if len(all) > 0 {
 		return all, nil
 	}
-	for _, action := range p.actions {
-		all = append(all, ledger.Once(action))
-	}
-	return all, nil
+	return spelling.Each(p.actions, ledger.Once), nil
 }
 
 // limits is the budget; a number alone is one for every CPU.

@@ -264,16 +264,11 @@ func parseHeading(text string) (h heading, err error) {
 func parseHeadings(texts []string) ([]heading, error) { return spelling.ReadEach(texts, parseHeading) }
 
 // lineOf are the cells of a row.
-func lineOf(all []heading, r Row) (cells []string, err error) {
-	cells = make([]string, len(all))
-	for i, h := range all {
+func lineOf(all []heading, r Row) ([]string, error) {
+	return spelling.ReadEach(all, func(h heading) (string, error) {
 		v, err := h.from.Eval(r)
-		if err != nil {
-			return nil, err
-		}
-		cells[i] = Said(h.format, v)
-	}
-	return cells, nil
+		return Said(h.format, v), err
+	})
 }
 
 // Table is a line for each row, with a cell for each of the columns, such as "rounds" or
@@ -283,17 +278,9 @@ func (rows Rows) Table(columns ...string) (t Table, err error) {
 	if err != nil {
 		return t, err
 	}
-	for _, h := range all {
-		t.Columns = append(t.Columns, h.name)
-	}
-	for _, r := range rows {
-		line, err := lineOf(all, r)
-		if err != nil {
-			return t, err
-		}
-		t.Rows = append(t.Rows, line)
-	}
-	return t, nil
+	t.Columns = spelling.Each(all, func(h heading) string { return h.name })
+	t.Rows, err = spelling.ReadEach(rows, func(r Row) ([]string, error) { return lineOf(all, r) })
+	return t, err
 }
 
 // Pivot is a line for each group of rows that agree in some columns and, behind these,
@@ -312,9 +299,7 @@ func (rows Rows) Pivot(keys, by, others string) (t Table, err error) {
 	if err != nil {
 		return t, err
 	}
-	for _, h := range key {
-		t.Columns = append(t.Columns, h.name)
-	}
+	t.Columns = spelling.Each(key, func(h heading) string { return h.name })
 	for _, v := range values {
 		for _, h := range other {
 			t.Columns = append(t.Columns, strings.ReplaceAll(h.name, "%s", Said("", v)))

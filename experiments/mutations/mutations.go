@@ -65,9 +65,7 @@ var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictR
 // and counts are left to the experiment.
 func (c *Config) choices() axis.Choices {
 	choices := axis.Choices{"cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations}}
-	for _, n := range c.Sites {
-		choices["sites"] = append(choices["sites"], strconv.Itoa(n))
-	}
+	choices["sites"] = spelling.Each(c.Sites, strconv.Itoa)
 	for name, list := range c.Lists {
 		choices[name] = strings.Split(*list, ",")
 	}

@@ -54,11 +54,8 @@ func (a *Answer) brokenAsMeant() (known, unexpected []string) {
 }
 
 // States are what all searches reached together.
-func (a *Answer) States() (sum uint64) {
-	for _, row := range a.Rows {
-		sum += row.States
-	}
-	return sum
+func (a *Answer) States() uint64 {
+	return spelling.Sum(spelling.Each(a.Rows, func(row check.VerdictRow) uint64 { return row.States }))
 }
 
 // Telling are the mutated rows whose protocol is safe without the mutation: the

@@ -76,6 +76,7 @@ func NotOneOf(name string, valid []string) error {
 
 // Each is what each of a list is spelled like, or what else is made of it, in its order.
 func Each[T, U any](all []T, spell func(T) U) (out []U) {
+	out = slices.Grow(out, len(all))
 	for _, one := range all {
 		out = append(out, spell(one))
 	}
@@ -139,6 +140,7 @@ func Sum[N int | uint64 | float64 | ~int64](all []N) (sum N) {
 
 // ReadEach reads each of a list, in its order, up to the first error.
 func ReadEach[T, U any](all []T, read func(T) (U, error)) (out []U, err error) {
+	out = slices.Grow(out, len(all))
 	for _, one := range all {
 		v, err := read(one)
 		if err != nil {

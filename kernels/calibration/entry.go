@@ -17,11 +17,14 @@ import (
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
-// scales are the units of time, in nanoseconds, smallest first.
-var scales = []struct {
+// magnitude is a unit of time, in nanoseconds.
+type magnitude struct {
 	name string
 	ns   float64
-}{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
+}
+
+// scales are the units of time, smallest first.
+var scales = []magnitude{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
 
 // The most that a quantity can be. A time longer than a day, or a rate of more than one a
 // nanosecond, is a slip of the pen.
@@ -36,11 +39,7 @@ func (u Unit) units() []string {
 	if u != Time {
 		return []string{string(u)}
 	}
-	var names []string
-	for _, s := range scales {
-		names = append(names, s.name)
-	}
-	return names
+	return spelling.Each(scales, func(s magnitude) string { return s.name })
 }
 
 // scale is the factor from that unit to the quantity's own.

@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/sheet"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
 )
@@ -67,11 +68,8 @@ func FromImage(img *image.Kernel) (*Kernel, error) {
 		f.Calls[c.Name] = c
 	}
 	for _, tp := range img.Tracepoints() {
-		t := TracepointFact{Branches: len(img.Keys.Branches[tp.Key])}
-		for _, key := range tp.Switches {
-			t.Switches = append(t.Switches, names[key])
-		}
-		f.Tracepoints[tp.Name] = t
+		switches := spelling.Each(tp.Switches, func(key uint64) string { return names[key] })
+		f.Tracepoints[tp.Name] = TracepointFact{Branches: len(img.Keys.Branches[tp.Key]), Switches: switches}
 	}
 	for _, name := range recorders {
 		if tps := img.TracepointsIn(name); len(tps) > len(f.Recorder) {

@@ -5,6 +5,7 @@ package ledger
 import (
 	"slices"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
@@ -134,9 +135,6 @@ func (m *Machine) drawn(c *calibration.Costs) float64 {
 }
 
 // Whole is the sum, in nanoseconds.
-func Whole(parts []Part) (ns float64) {
-	for _, p := range parts {
-		ns += p.NS
-	}
-	return ns
+func Whole(parts []Part) float64 {
+	return spelling.Sum(spelling.Each(parts, func(p Part) float64 { return p.NS }))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/kernels/tracefs"
@@ -147,11 +148,8 @@ func (h *Here) count(m *Measurement, direction string, repetition int, do func()
 		if d.CPUs == nil || !d.Changed() || d.Missing() != "" {
 			continue
 		}
-		row := Row{Name: d.Name, About: d.Description}
-		for _, n := range d.Delta {
-			row.Interrupts = append(row.Interrupts, int(n))
-		}
-		r.Rows = append(r.Rows, row)
+		counts := spelling.Each(d.Delta, func(n int64) int { return int(n) })
+		r.Rows = append(r.Rows, Row{d.Name, d.Description, counts})
 	}
 	m.Readings = append(m.Readings, r)
 	return took, nil

@@ -238,11 +238,7 @@ type Line struct {
 // Relative is the weights of values whose errors are in proportion to themselves:
 // a times that is measured to 1 % is off by 1 ns at 100 ns, and by 100 ns at 10 us.
 func Relative(y []float64) []float64 {
-	w := make([]float64, len(y))
-	for i, v := range y {
-		w[i] = 1 / (v * v)
-	}
-	return w
+	return spelling.Each(y, func(v float64) float64 { return 1 / (v * v) })
 }
 
 // Fit draws the line through the points (x, y). A point of weight 4 is taken to

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -228,14 +229,9 @@ func (c *Cells) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &texts); err != nil {
 		return err
 	}
-	*c = make(Cells, len(texts))
-	for i, text := range texts {
-		var err error
-		if (*c)[i], err = results.ParseExact(text); err != nil {
-			return err
-		}
-	}
-	return nil
+	var err error
+	*c, err = spelling.ReadEach(texts, results.ParseExact)
+	return err
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -189,12 +190,11 @@ func ReadFinished(dir string, run Run, part results.Part, ignored ...string) (Fi
 // table of the whole sweep.
 func readTables(dir string, files []results.ManifestFile, part results.Part) (points [][]Row, tables []results.Table,
 	err error) {
-	for _, f := range files {
-		t, err := readTable(filepath.Join(dir, f.Name), f)
-		if err != nil {
-			return nil, nil, err
-		}
-		tables = append(tables, t)
+	tables, err = spelling.ReadEach(files, func(f results.ManifestFile) (results.Table, error) {
+		return readTable(filepath.Join(dir, f.Name), f)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	if len(tables) == 0 || len(tables) > 2 {
 		return nil, nil, fmt.Errorf("%s: %d tables, where a sweep has one or two", dir, len(tables))
