@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Filter chooses records the way writing to the kernel's set_ftrace_filter does.
@@ -127,19 +130,7 @@ func (f Filter) MatchContext(ctx context.Context, t *Table) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	count := 0
-	for _, c := range chosen {
-		if c {
-			count++
-		}
-	}
-	match := make([]int, 0, count)
-	for i, c := range chosen {
-		if c {
-			match = append(match, i)
-		}
-	}
-	return match, nil
+	return slices.DeleteFunc(spelling.Numbers(n), func(i int) bool { return !chosen[i] }), nil
 }
 
 // ErrNoMatch means that a filter chooses no record of a table.

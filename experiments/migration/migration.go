@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
@@ -116,12 +117,7 @@ const (
 // senders is the CPUs that sent, in the order in which they are let send here: the
 // counts do not tell it. The one that sent most comes first.
 func (m *measurement) senders() (home int, moves []sim.Move) {
-	var from []int
-	for cpu, n := range m.Why.Sent {
-		if n > 0 {
-			from = append(from, cpu)
-		}
-	}
+	from := spelling.Where(spelling.Numbers(len(m.Why.Sent)), func(cpu int) bool { return m.Why.Sent[cpu] > 0 })
 	slices.SortStableFunc(from, func(a, b int) int { return cmp.Compare(m.Why.Sent[b], m.Why.Sent[a]) })
 	after := 0
 	for i, cpu := range from[:len(from)-1] {

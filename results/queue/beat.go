@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // beatEvery is the time between two messages of a worker that say that it is there, and which points it does:
@@ -101,11 +103,7 @@ func (r *Rows) State() State {
 	defer r.mu.Unlock()
 	s := State{Points: len(r.keys), Found: r.found, Slowest: r.slowest, Refused: slices.Sorted(maps.Keys(r.workers.refused)),
 		Trouble: slices.Sorted(maps.Keys(r.workers.trouble))}
-	for _, known := range r.known {
-		if known {
-			s.Done++
-		}
-	}
+	s.Done = spelling.Count(r.known, func(known bool) bool { return known })
 	for name, b := range r.workers.all {
 		if time.Since(b.at) > 5*r.q.beatEvery() { // it counts as gone
 			continue

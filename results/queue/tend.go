@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // again lets a point be done that came to nothing when the run was submitted before.
@@ -31,12 +33,7 @@ func (r *Rows) tend() {
 	for sleep(ctx, r.q.AckWait) == nil {
 		r.mu.Lock()
 		quiet := time.Since(r.last) >= r.q.AckWait
-		var missing []int
-		for n, known := range r.known {
-			if !known {
-				missing = append(missing, n)
-			}
-		}
+		missing := spelling.Where(spelling.Numbers(len(r.known)), func(n int) bool { return !r.known[n] })
 		r.mu.Unlock()
 		if !quiet || len(missing) == 0 {
 			continue
