@@ -139,6 +139,10 @@ func TestParseTracers(t *testing.T) {
 	}{
 		{"relevant=2,irrelevant=100", 2, 100, ""},
 		{"irrelevant=7", 1, 7, ""},
+		{"relevant=1,irrelevant=0", 1, 0, ""},
+		{"relevant=200,irrelevant=10000", 200, 10000, ""},
+		{"relevant=201", 0, 0, "want a number from 1 to 200"},
+		{"irrelevant=10001", 0, 0, "want a number from 0 to 10000"},
 		{"relevant=0", 0, 0, "want a number from 1 to 200"},
 		{"irrelevant=-1", 0, 0, "want a number from 0"},
 		{"irrelevent=1", 0, 0, "did you mean irrelevant"},
