@@ -74,8 +74,15 @@ func TestCoq(t *testing.T) {
 	if proved != want {
 		t.Errorf("%d proofs: want %d", proved, want)
 	}
+	tasks := setup(t, "arm64", "native", "") // whose table asks for tasks that are preempted at a site
+	tasks.Preempt = true
+	texts := closed(t, tasks).Coq()
+	if ok, said := c.checks(t, texts, texts["Table.v"]); !ok {
+		t.Errorf("arm64 native, tasks are preempted: %s", said)
+	}
 	proof := closed(t, setup(t, "arm64", "native", ""))
-	texts, broken := proof.Coq(), closed(t, setup(t, "x86_64", "native", "drop-sync-1")).Coq()
+	texts = proof.Coq()
+	broken := closed(t, setup(t, "x86_64", "native", "drop-sync-1")).Coq()
 	last := proof.closure.views[proof.Views()-1]
 	other := last
 	other[enabled] = 1 - other[enabled]
