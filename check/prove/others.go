@@ -68,32 +68,31 @@ func promised(plan, promise []piece) ([]piece, error) {
 	return slices.Insert(slices.Clone(plan), last, promise...), nil
 }
 
-// takes tells whether a plan takes text_mutex itself.
+// takes tells whether a plan takes text_mutex, and gives it back, itself.
 func takes(plan []piece) bool {
 	return slices.ContainsFunc(plan, func(x piece) bool {
-		return x.kind == atStep && x.step.Op == poke.Lock && x.step.Mutex == poke.TextMutex
+		return x.kind == atStep && x.step.Op == poke.Unlock && x.step.Mutex == poke.TextMutex
 	})
 }
 
 // besideOthers are the updates with the locks that keep patchers apart: text_mutex around what changes text, unless the plan
 // takes it, and ftrace_lock around what waits for the ops' callers and releases it.
 func (x updates) besideOthers(s *explore.Setup) (updates, error) {
-	var err error
 	lock := []poke.Step{{Op: poke.Lock, Mutex: poke.TextMutex}}
-	if takes(x.enable) {
-		var back error
-		x.enable, err = promised(x.enable, x.settle)
-		x.disable, back = promised(x.disable, x.back)
-		err = cmp.Or(err, back)
-	} else {
-		x.enable, x.disable = slices.Concat(x.enable, x.settle), slices.Concat(x.disable, x.back)
-		if s.Protocol.Locks != poke.LocksOfPlan && len(s.Mutation.OnProgram(lock)) > 0 {
-			x.enable, x.disable = locked(poke.TextMutex, x.enable), locked(poke.TextMutex, x.disable)
+	around := s.Protocol.Locks != poke.LocksOfPlan && len(s.Mutation.OnProgram(lock)) > 0
+	text := func(plan, promise []piece) ([]piece, error) {
+		switch {
+		case takes(plan):
+			return promised(plan, promise)
+		case around:
+			return locked(poke.TextMutex, plan, promise), nil
 		}
+		return slices.Concat(plan, promise), nil
 	}
-	x.release = locked(poke.FtraceLock, x.grace, x.release)
-	x.settle, x.back, x.grace = nil, nil, nil
-	return x, err
+	enable, err := text(x.enable, x.settle)
+	disable, back := text(x.disable, x.back)
+	return updates{attach: x.attach, enable: enable, disable: disable,
+		release: locked(poke.FtraceLock, x.grace, x.release)}, cmp.Or(err, back)
 }
 
 // shares refuses steps that several patchers may make at a time, and that are about what they share.
