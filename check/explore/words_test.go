@@ -10,7 +10,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// TestWorstFirst: of several violations the first by property, CPU, site and reason counts, whoever finds it first.
+// TestWorstFirst: of several violations the first by property, CPU, site and reason counts, in whatever order they are found.
 func TestWorstFirst(t *testing.T) {
 	list := []cpus.Violation{
 		{Property: cpus.LostCall, CPU: 1, Site: 2, Why: "a"},

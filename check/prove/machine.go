@@ -121,7 +121,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	return m, nil
 }
 
-// one refuses what is not about sites that are all alike.
+// one refuses sites that are not all alike, or not one patcher's.
 func one(s *explore.Setup) error {
 	switch {
 	case s.Contend:

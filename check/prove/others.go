@@ -24,8 +24,8 @@ import (
 //   - A CPU at another patcher's site looks as if it stood between two calls. References that its handler holds are not
 //     counted, so the view's patcher waits for fewer. Where handlers share a count, the count may be any.
 //
-// Each of these only adds behaviour. So nothing breaks at the sites of the view's patcher, whoever else there is. All
-// patchers run one program, so nothing breaks at any site.
+// Each of these only adds behaviour. So nothing breaks at the sites of the view's patcher, however many others there are.
+// All patchers run one program, so nothing breaks at any site.
 
 // ofOthers is the ticket of a request that another patcher sends.
 const ofOthers cpus.Ticket = 1

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandbox forbids this process the system calls that sandboxes forbid, so that tests see its errors then.
+// Package sandbox forbids this process the system calls that sandboxes forbid, so that tests see its errors then, and
+// lets tests mount what no other process sees.
 package sandbox
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -57,4 +59,21 @@ func Forbid(what string) error {
 func Works() bool {
 	_, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
 	return err == nil
+}
+
+// Mounts calls do in a thread that has mounts of its own, and returns why it could not.
+func Mounts(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and ends with it
+		err := unix.Unshare(unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		defer func() { done <- err }()
+		if err == nil {
+			err = do()
+		}
+	}()
+	return <-done
 }

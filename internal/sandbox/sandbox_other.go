@@ -9,5 +9,8 @@ import "errors"
 // Forbid says that it cannot.
 func Forbid(string) error { return errors.ErrUnsupported }
 
+// Mounts says that it cannot.
+func Mounts(func() error) error { return errors.ErrUnsupported }
+
 // Works tells that it does not.
 func Works() bool { return false }

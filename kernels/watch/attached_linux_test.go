@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/textpoke/textpoke/internal/sandbox"
 	"github.com/textpoke/textpoke/kernels/tracefs"
 )
 
@@ -23,23 +24,14 @@ const tracing = "/sys/kernel/tracing"
 // once in a process: whatever attaches one does so in here.
 func inTracefs(t *testing.T, do func(files tracefs.Files)) {
 	t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and ends with it
-		err := syscall.Unshare(syscall.CLONE_NEWNS)
-		if err == nil {
-			err = syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-		}
-		if err == nil {
-			err = syscall.Mount("tracefs", tracing, "tracefs", 0, "")
-		}
-		defer func() { done <- err }()
-		if err == nil || errors.Is(err, syscall.EBUSY) { // it is mounted there already
-			err = nil
-			do(tracefs.At(tracing))
-		}
-	}()
-	if err := <-done; err != nil {
+	err := sandbox.Mounts(func() error {
+		if err := syscall.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil && !errors.Is(err, syscall.EBUSY) {
+			return err
+		} // or it is mounted there already
+		do(tracefs.At(tracing))
+		return nil
+	})
+	if err != nil {
 		t.Skipf("skipped: a tracefs of one's own: %v", err)
 	}
 }

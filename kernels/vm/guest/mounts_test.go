@@ -8,30 +8,23 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/textpoke/textpoke/internal/sandbox"
 )
 
 // withMounts does something in a thread that has mounts of its own.
 func withMounts(t *testing.T, do func()) {
 	t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and ends with it
-		err := syscall.Unshare(syscall.CLONE_NEWNS)
-		if err == nil {
-			err = syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-		}
-		defer func() { done <- err }()
-		if err == nil {
-			do()
-		}
-	}()
-	if err := <-done; err != nil {
+	err := sandbox.Mounts(func() error {
+		do()
+		return nil
+	})
+	if err != nil {
 		t.Skipf("skipped: mounts of one's own: %v", err)
 	}
 }
