@@ -18,7 +18,7 @@ func BenchmarkExplore(b *testing.B) {
 		reduce               Reductions
 	}{
 		{3, 2, 0, Reductions{}}, {3, 2, 1, Reductions{}}, {4, 2, 0, Reductions{}}, {4, 2, 1, Reductions{}},
-		{6, 3, 0, all}, {6, 3, 1, all},
+		{6, 3, 0, all}, {6, 3, 1, all}, {8, 4, 0, single}, {8, 4, 1, single},
 	} {
 		cores := "all"
 		if c.workers > 0 {

@@ -80,7 +80,7 @@ func TestTwoChangesAreToldApart(t *testing.T) {
 	if len(m.changes[0]) != 2 || m.layout.change != 1 {
 		t.Fatalf("%d changes in %d bits", len(m.changes[0]), m.layout.change)
 	}
-	for _, r := range []Reductions{{}, all} {
+	for _, r := range []Reductions{{}, all, single} {
 		if got := answer(t, m, r); got.Verdict != Safe {
 			t.Errorf("%s: %s %v", r, got.Verdict, got.Violation)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -44,6 +45,8 @@ type saved struct {
 
 func newExpander(m *Model, r Reductions) *expander {
 	r.Order = r.Order && !m.Code.Path.NMIs && !m.Code.Path.ComesUp // no proof says which steps commute there
+	r.Single = r.Single && r.Order && len(m.Programs) == 1 && !m.Preempt && m.Refs != int3.SharedRef
+	r.Symmetry = r.Symmetry && !r.Single // equal CPUs are exchanged in none of its states
 	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
 }
 
@@ -56,6 +59,9 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	e.read = nil
 	e.save(changed, shared)
 	e.list = w.enabled(e.list[:0])
+	if e.reduce.Single {
+		e.list = w.single(e.list)
+	}
 	if e.reduce.Order {
 		e.list = w.oneByOne(e.list)
 	}

@@ -95,7 +95,7 @@ func TestAStoreIsWholeWithinAQuadword(t *testing.T) {
 	for length, want := range map[int]Verdict{2: Safe, 5: Unsafe, 6: Unsafe} {
 		s := setup(t, "x86_64", "breakpoint", "no-breakpoint", 2, 1)
 		s.Fetch, s.Lengths = cpus.Atomic, []int{length}
-		for _, r := range []Reductions{{}, all} {
+		for _, r := range []Reductions{{}, all, single} {
 			got := explore(t, s, Options{Reduce: r})
 			if got.Verdict != want || want == Unsafe && got.Violation.Property != cpus.TornFetch {
 				t.Errorf("%d bytes: %s %v, want %s", length, got.Verdict, got.Violation, want)

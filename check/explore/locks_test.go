@@ -77,7 +77,7 @@ func TestLocksAndDeadlocks(t *testing.T) {
 		}, cpus.Deadlock},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, r := range []Reductions{{}, all} {
+			for _, r := range []Reductions{{}, all, single} {
 				m := programs(t, c.plans...)
 				got, err := Explore(t.Context(), m, Options{Reduce: r})
 				if err != nil {

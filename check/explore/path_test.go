@@ -60,7 +60,7 @@ func TestEntryPaths(t *testing.T) {
 		}
 		s := setup(t, "x86_64", "breakpoint", "", 2, 1)
 		s.Protocol, s.Roles[1] = p, cpus.Isolated
-		for _, reduce := range []Reductions{{}, all} {
+		for _, reduce := range []Reductions{{}, all, single} {
 			if r := explore(t, s, Options{Reduce: reduce}); r.Verdict != want {
 				t.Errorf("entry %q, reduce %s: %s %v, want %s", entry, reduce, r.Verdict, r.Violation, want)
 			}

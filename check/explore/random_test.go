@@ -144,7 +144,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
 		protocol := rapid.SampledFrom([]string{"breakpoint", "stop-machine"}).Draw(rt, "layout of")
-		s := setup(t, arch, protocol, "", 2, rapid.IntRange(1, 2).Draw(rt, "sites"))
+		s := setup(t, arch, protocol, "", rapid.SampledFrom([]int{2, 2, 2, 3}).Draw(rt, "CPUs"), rapid.IntRange(1, 2).Draw(rt, "sites"))
 		s.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		if rapid.Bool().Draw(rt, "no recheck") {
@@ -152,7 +152,9 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		}
 		s.Preempt = rapid.Bool().Draw(rt, "preempt")
 		s.Switch = rapid.Bool().Draw(rt, "switch")
-		s.Roles[1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff}).Draw(rt, "role")
+		for i := range s.Roles[1:] {
+			s.Roles[i+1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff}).Draw(rt, "role")
+		}
 		m, err := s.Model()
 		if err != nil {
 			rt.Fatal(err)

@@ -4,6 +4,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
@@ -27,6 +28,9 @@ type Reductions struct {
 	// afresh: done at once it leaves the CPU the more versions to fetch, so
 	// that whatever can go wrong after a later one can go wrong after it.
 	Order bool
+	// Single lets one of several equal CPUs make calls, and one CPU at a time. It counts
+	// only together with Order, and where CPUs do nothing to each other; see single.
+	Single bool
 }
 
 // reductions are the choices and their names, the default first.
@@ -38,6 +42,7 @@ var reductions = []struct {
 	{"none", Reductions{}},
 	{"symmetry", Reductions{Symmetry: true, Sites: true}},
 	{"order", Reductions{Order: true}},
+	{"single", Reductions{Symmetry: true, Sites: true, Order: true, Single: true}},
 }
 
 // ReductionNames lists the choices, the default first.
@@ -188,6 +193,52 @@ func (w *world) oneByOne(list []action) []action {
 		}
 	}
 	return list
+}
+
+// single leaves the calls of all CPUs but one out, and lets these answer at once: those that have
+// an equal one before them, and those between two calls while another one is in a call. What
+// goes wrong, goes wrong on one CPU, or on the patcher's. CPUs do nothing to each other, and the
+// patcher waits only for answers, which a CPU gives between two calls as well, and for
+// handlers, of which there are fewer. So each way to it is one without the others' calls, too.
+func (w *world) single(list []action) []action {
+	for _, a := range list {
+		if w.followerSteps(a) && w.obliged(int(a.who)) {
+			list[0] = a
+			return list[:1]
+		}
+	}
+	in := slices.IndexFunc(w.cpu[:len(w.m.Roles)], func(c cpus.CPU) bool { return inCall(&c) })
+	return slices.DeleteFunc(list, func(a action) bool {
+		return w.followerSteps(a) || a.kind == stepCPU && in >= 0 && !inCall(&w.cpu[a.who]) && !w.obliged(int(a.who))
+	})
+}
+
+// followerSteps tells whether an action is a step of a CPU that has an equal one before it.
+func (w *world) followerSteps(a action) bool { return a.kind == stepCPU && w.m.alike[a.who] >= 0 }
+
+// obliged tells whether a CPU that makes no call of its own has something to do.
+func (w *world) obliged(i int) bool {
+	c := &w.cpu[i]
+	switch c.Phase {
+	case cpus.Boundary, cpus.Asleep:
+		return c.Owes() || w.Pending(i, false)
+	case cpus.Stopped:
+		return !w.stopped[i] || w.m.Code.Traits.MaskedRounds && w.Pending(i, true)
+	case cpus.Crossing:
+		way, at := c.OnWay()
+		return w.m.Code.Path.WaySteps(way)[at] != cpus.DoAwaitResume || !w.stopped[i]
+	}
+	return c.Phase != cpus.Down
+}
+
+// inCall tells whether a CPU is in the middle of a call, on a way, or holds interrupts back.
+func inCall(c *cpus.CPU) bool {
+	at := c.Phase
+	if at == cpus.Interrupted || at == cpus.Syncing || at == cpus.Answering {
+		at = c.Back
+	}
+	way, _ := c.OnWay()
+	return way != cpus.AtSite || c.Masked > 0 || at > cpus.Asleep && at < cpus.Arriving || at == cpus.Doubting
 }
 
 // letsIn tells whether handlers alone hold the count that they share: then who tries to

@@ -85,7 +85,7 @@ func TestTicksMakeNoDifference(t *testing.T) {
 // and property where only equal CPUs are exchanged, the same places reached where it
 // is safe.
 func TestReductionsKeepVerdicts(t *testing.T) {
-	each := []Reductions{{Symmetry: true}, {Sites: true}, {Symmetry: true, Sites: true}, {Order: true}, all}
+	each := []Reductions{{Symmetry: true}, {Sites: true}, {Symmetry: true, Sites: true}, {Order: true}, all, single}
 	compareSome := func(t *testing.T, name string, s Setup, list []Reductions) {
 		want := explore(t, s, Options{Workers: 1})
 		for _, r := range list {
@@ -105,7 +105,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 		}
 	}
 	compare := func(t *testing.T, name string, s Setup) { compareSome(t, name, s, each) }
-	once := func(t *testing.T, name string, s Setup) { compareSome(t, name, s, []Reductions{all}) }
+	once := func(t *testing.T, name string, s Setup) { compareSome(t, name, s, []Reductions{all, single}) }
 	preempted := func(t *testing.T, name string, s Setup) {
 		s.Preempt = true
 		compare(t, name+"/preempt", s)
@@ -116,7 +116,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 	}
 	together := func(t *testing.T, name string, s Setup) {
 		s.Workload = Endless
-		compareSome(t, name+"/endless", s, []Reductions{all})
+		compareSome(t, name+"/endless", s, []Reductions{all, single})
 	}
 	weakly := func(f func(*testing.T, string, Setup)) func(*testing.T, string, Setup) {
 		return func(t *testing.T, name string, s Setup) {

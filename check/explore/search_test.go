@@ -60,6 +60,9 @@ func explore(t testing.TB, s Setup, o Options) *Result {
 
 var all = Reductions{Symmetry: true, Sites: true, Order: true}
 
+// single also lets one CPU at a time be in a call.
+var single = Reductions{Symmetry: true, Sites: true, Order: true, Single: true}
+
 // TestStatesByHand counts the states of one machine by thinking.
 //
 // One CPU, one site, one word a site with its literal first, as on arm64. Before
@@ -120,7 +123,7 @@ func golden(t *testing.T, name, got string) {
 // who looks at which state first, nor on how states are remembered.
 func TestSameOnAnyNumberOfCores(t *testing.T) {
 	for _, mutation := range []string{"", "drop-sync-1", "no-grace-period", "late-publish"} {
-		for _, r := range []Reductions{{}, all} {
+		for _, r := range []Reductions{{}, all, single} {
 			s := setup(t, "x86_64", "native", mutation, 3, 2)
 			var want string
 			for _, o := range []Options{{Workers: 1}, {Workers: 2}, {Workers: 7}, {Workers: 3, Exact: true}} {

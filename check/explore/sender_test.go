@@ -22,7 +22,7 @@ func TestSender(t *testing.T) {
 			}
 			s := setup(t, arch, "breakpoint", "", 2, 1)
 			s.Protocol = p
-			for _, reduce := range []Reductions{{}, all} {
+			for _, reduce := range []Reductions{{}, all, single} {
 				r := explore(t, s, Options{Reduce: reduce})
 				if r.Verdict != want || want == Unsafe &&
 					(r.Violation.Property != cpus.StaleAfterCompletion || r.Violation.CPU != 0) {

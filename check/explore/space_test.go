@@ -13,7 +13,7 @@ import (
 // before it runs anything that is patched, and not when it runs something first.
 func TestLazyRounds(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
-		for _, r := range []Reductions{{}, all} {
+		for _, r := range []Reductions{{}, all, single} {
 			for _, sites := range []int{1, 2} {
 				s := setup(t, arch, "breakpoint-lazy", "", 1, sites)
 				s.Roles = append(s.Roles, cpus.Isolated)
