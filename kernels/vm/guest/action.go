@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // action is something that can be switched on and off again.
@@ -268,14 +268,18 @@ func module(file string) (*action, error) {
 }
 
 func unload(name string) error {
-	p, err := syscall.BytePtrFromString(name)
-	if err != nil {
-		return err
-	}
-	if _, _, e := syscall.Syscall(syscall.SYS_DELETE_MODULE, uintptr(unsafe.Pointer(p)), 0, 0); e != 0 {
-		return fmt.Errorf("unload %s: %w", name, e)
+	if err := uninterrupted(func() error { return unix.DeleteModule(name, 0) }); err != nil {
+		return fmt.Errorf("unload %s: %w", name, err)
 	}
 	return nil
+}
+
+// uninterrupted calls f until no signal, such as those of Go's scheduler, has ended what it
+// waits for: module_mutex (kernel/module/main.c) while another module comes or goes.
+func uninterrupted(f func() error) (err error) {
+	for err = f(); errors.Is(err, unix.EINTR); err = f() {
+	}
+	return err
 }
 
 // moduleName is what the kernel calls the module of a file.
@@ -292,11 +296,8 @@ func loadModule(file string) error {
 }
 
 func initModule(file string, text []byte) error {
-	args := []byte{0}
-	_, _, e := syscall.Syscall(syscall.SYS_INIT_MODULE, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)),
-		uintptr(unsafe.Pointer(&args[0])))
-	if e != 0 {
-		return fmt.Errorf("load %s: %w", file, e)
+	if err := uninterrupted(func() error { return unix.InitModule(text, "") }); err != nil {
+		return fmt.Errorf("load %s: %w", file, err)
 	}
 	return nil
 }

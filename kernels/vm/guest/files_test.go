@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // traced is the name of a file of the kernel's tracing.
@@ -312,4 +314,15 @@ func TestCalledProbes(t *testing.T) {
 			t.Errorf("%q", r.holds(trigger(1)))
 		}
 	})
+}
+
+// TestUninterrupted: a signal ends what a call waits for, and it is made again; any other error is told.
+func TestUninterrupted(t *testing.T) {
+	for _, want := range []error{nil, unix.EBUSY} {
+		answers := []error{unix.EINTR, unix.EINTR, want, unix.ENOENT}
+		err := uninterrupted(func() error { err := answers[0]; answers = answers[1:]; return err })
+		if !errors.Is(err, want) || len(answers) != 1 {
+			t.Errorf("%v, and %d answers left; want %v and 1", err, len(answers), want)
+		}
+	}
 }
