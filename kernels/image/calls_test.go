@@ -62,7 +62,11 @@ func callsOf(k *Kernel, names map[string]bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel %s %s\n", k.Arch.Name, k.Release)
 	if k.batchErr == nil {
-		fmt.Fprintf(&b, "batch %d %d\n", k.batch.Slots, k.batch.Rounds)
+		fmt.Fprintf(&b, "batch %d %d", k.batch.Slots, k.batch.Rounds)
+		if !k.batch.FromOrder { // as of no release
+			fmt.Fprintf(&b, " sorted, of %d", k.batch.Queued)
+		}
+		fmt.Fprintln(&b)
 	}
 	for _, kind := range []string{"text", "data"} {
 		fmt.Fprint(&b, kind)
@@ -109,8 +113,11 @@ func kernelOf(t *testing.T, text string) (k *Kernel, shows []string) {
 			arch = map[string]*vmlinux.Arch{"x86_64": vmlinux.OfMachine(elf.EM_X86_64),
 				"arm64": vmlinux.OfMachine(elf.EM_AARCH64), "riscv64": vmlinux.OfMachine(elf.EM_RISCV)}[fields[1]]
 		case "batch":
-			k.batchErr, k.batch.FromOrder = nil, true // as of every release
+			k.batchErr, k.batch.FromOrder = nil, len(fields) == 3
 			_, err := fmt.Sscan(fields[1]+" "+fields[2], &k.batch.Slots, &k.batch.Rounds)
+			if err == nil && !k.batch.FromOrder {
+				_, err = fmt.Sscan(fields[5], &k.batch.Queued)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

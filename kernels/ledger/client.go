@@ -274,7 +274,7 @@ func doUprobes(a *asked, on bool) error {
 // uprobes notes what probes on sites of one instruction cost.
 func (r *Replay) uprobes(b uprobes.Behaviour, insn uprobes.Insn, sites, processes int, on bool) {
 	cost := b.Cost(sites, processes)
-	if r.k.Facts.value(uprobeBatched) > 0 {
+	if r.k.Facts.value(image.UprobeBatched) > 0 {
 		cost.FirstHit = b.Cost(min(1, sites), processes).FirstHit
 	}
 	const each = uprobes.Rounds

@@ -24,10 +24,6 @@ type change struct {
 	doc     string
 }
 
-// uprobeBatched is a mechanism that no code shows yet: 1 where all probed sites of a process become calls when one is first
-// hit.
-const uprobeBatched = "uprobe-batched"
-
 // changes are all of them. The rule that one changes asks for its mechanism.
 var changes = []change{
 	{"vector", image.BatchSlots, map[string]int{image.BatchSlots: image.Unlimited, image.BatchSorted: 1}, image.BatchSlots,
@@ -36,7 +32,7 @@ var changes = []change{
 		"batched", "the sites of a static call, or of a module, go into batches"},
 	{"detach", image.DirectCuts, map[string]int{image.SkipBatched: 1}, "",
 		"batched", "programs that go are patched out of all BPF trampolines in batches"},
-	{"uprobes", image.UprobeCalls, map[string]int{uprobeBatched: 1}, "",
+	{"uprobes", image.UprobeCalls, map[string]int{image.UprobeBatched: 1}, "",
 		"batched", "all probed sites of a process become calls at the first hit of one"},
 }
 
