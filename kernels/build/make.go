@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -20,6 +21,9 @@ import (
 func (b *builder) make(ctx context.Context, args ...string) error {
 	args = append([]string{"-C", b.path("source"), "O=" + b.path("objects"), "ARCH=" + b.arch.Make,
 		"CROSS_COMPILE=" + b.arch.Compiler, "-j" + strconv.Itoa(b.Jobs)}, args...)
+	if _, err := exec.LookPath("ccache"); err == nil { // a patch to a header that goes again changes its time only
+		args = append(args, "CC=ccache "+b.arch.Compiler+"gcc")
+	}
 	return b.run(ctx, b.Out, "make", args...)
 }
 
@@ -35,7 +39,7 @@ const killDelay = 10 * time.Second
 func (b *builder) run(ctx context.Context, dir, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), fixed...)
+	cmd.Env = slices.Concat([]string{"CCACHE_DIR=" + b.path("ccache")}, os.Environ(), fixed)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // make passes it on
 	cmd.WaitDelay = killDelay
 	var said bytes.Buffer

@@ -227,18 +227,27 @@ func TestTee(t *testing.T) {
 	}
 }
 
-// TestMakes: the kernel's makefile in the source, with objects beside it, for the instruction set, so many at a time.
+// TestMakes: the kernel's makefile in the source, with objects beside it, for the instruction set, so many at a time;
+// through ccache where that is installed, which keeps what it knows in the folder.
 func TestMakes(t *testing.T) {
-	standIns(t, map[string]string{"make": `pwd; for a in "$@"; do echo "$a"; done`})
-	b, _ := building(t, "")
-	if err := b.compile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, said, _ := strings.Cut(strings.TrimPrefix(read(t, b.path(logName)), "\n"), "\n")
-	want := []string{b.Out, "-C", b.path("source"), "O=" + b.path("objects"), "ARCH=riscv", "CROSS_COMPILE=cross-",
-		"-j3", "Image", "modules", ""}
-	if d := cmp.Diff(want, strings.Split(said, "\n")); d != "" {
-		t.Error(d)
+	scripts := map[string]string{"make": `pwd; for a in "$@"; do echo "$a"; done; echo "$CCACHE_DIR"`}
+	for _, through := range []string{"", "CC=ccache cross-gcc"} {
+		t.Setenv("PATH", "")
+		if through != "" {
+			scripts["ccache"] = ""
+		}
+		standIns(t, scripts)
+		b, _ := building(t, "")
+		if err := b.compile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, said, _ := strings.Cut(strings.TrimPrefix(read(t, b.path(logName)), "\n"), "\n")
+		want := []string{b.Out, "-C", b.path("source"), "O=" + b.path("objects"), "ARCH=riscv", "CROSS_COMPILE=cross-",
+			"-j3", "Image", "modules", through, b.path("ccache"), ""}
+		want = slices.DeleteFunc(want, func(s string) bool { return s == "" })
+		if d := cmp.Diff(want, strings.Split(strings.TrimSpace(said), "\n")); d != "" {
+			t.Error(d)
+		}
 	}
 }
 

@@ -4,7 +4,10 @@ package vm
 
 import (
 	"bytes"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -143,5 +146,33 @@ func TestFirmwareRows(t *testing.T) {
 	modelledRows[flushes] = exactly(6)
 	if d := cmp.Diff(modelledRows, modelled(k, lines)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestGuestIsWhole: the guest is built where no module can be had, of the files that are embedded. So all of its files
+// are, and they import the standard library only.
+func TestGuestIsWhole(t *testing.T) {
+	files, err := filepath.Glob("guest/*.go")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := guestSource.ReadFile(file)
+		if err != nil {
+			t.Errorf("%s is not embedded: %v", file, err)
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range parsed.Imports {
+			if strings.Contains(i.Path.Value, ".") {
+				t.Errorf("%s imports %s, which the guest's build does not have", file, i.Path.Value)
+			}
+		}
 	}
 }

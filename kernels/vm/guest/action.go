@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 )
 
 // action is something that can be switched on and off again.
@@ -268,18 +268,27 @@ func module(file string) (*action, error) {
 }
 
 func unload(name string) error {
-	if err := uninterrupted(func() error { return unix.DeleteModule(name, 0) }); err != nil {
-		return fmt.Errorf("unload %s: %w", name, err)
+	p, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
 	}
-	return nil
+	return uninterrupted("unload "+name, func() syscall.Errno {
+		_, _, e := syscall.Syscall(syscall.SYS_DELETE_MODULE, uintptr(unsafe.Pointer(p)), 0, 0)
+		return e
+	})
 }
 
-// uninterrupted calls f until no signal, such as those of Go's scheduler, has ended what it
+// uninterrupted makes a system call until no signal, such as those of Go's scheduler, has ended what it
 // waits for: module_mutex (kernel/module/main.c) while another module comes or goes.
-func uninterrupted(f func() error) (err error) {
-	for err = f(); errors.Is(err, unix.EINTR); err = f() {
+func uninterrupted(what string, call func() syscall.Errno) error {
+	e := call()
+	for e == syscall.EINTR {
+		e = call()
 	}
-	return err
+	if e != 0 {
+		return fmt.Errorf("%s: %w", what, e)
+	}
+	return nil
 }
 
 // moduleName is what the kernel calls the module of a file.
@@ -296,8 +305,10 @@ func loadModule(file string) error {
 }
 
 func initModule(file string, text []byte) error {
-	if err := uninterrupted(func() error { return unix.InitModule(text, "") }); err != nil {
-		return fmt.Errorf("load %s: %w", file, err)
-	}
-	return nil
+	args := []byte{0}
+	return uninterrupted("load "+file, func() syscall.Errno {
+		_, _, e := syscall.Syscall(syscall.SYS_INIT_MODULE, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)),
+			uintptr(unsafe.Pointer(&args[0])))
+		return e
+	})
 }
