@@ -103,40 +103,48 @@ func (m *machine) rounds(ctx context.Context, call float64, found map[string]flo
 	if err := threads.Register(); err != nil {
 		return fmt.Errorf("the kernel refuses membarrier(2): %w", err)
 	}
-	var targets, medians []float64
-	var one, none, stolen []float64
+	var all []seen
 	for _, n := range counts(len(m.cpus) - 1) {
 		times, gaps, err := m.to(ctx, n)
 		if err != nil {
 			return err
 		}
-		switch n {
-		case 0:
-			none = times
-			continue
-		case 1:
-			one, stolen = times, gaps
-		}
-		targets, medians = append(targets, float64(n)), append(medians, quantile(0.5, times))
+		all = append(all, seen{float64(n), times, gaps})
 	}
-	setup := quantile(0.5, none)
+	m.apart(call, all, found)
+	return nil
+}
+
+// seen is what rounds to so many targets took, and how long the first of these stood still for each.
+type seen struct {
+	targets     float64
+	times, gaps []float64
+}
+
+// apart takes rounds apart: those to no target, to one, and to more.
+func (m *machine) apart(call float64, all []seen, found map[string]float64) {
+	setup, one := quantile(0.5, all[0].times), all[1]
 	if v := setup - call; v > 0 {
 		found["round_setup"] = v
 	}
-	if len(stolen) > 0 {
-		found["handler"] = quantile(0.5, stolen)
+	if len(one.gaps) > 0 {
+		found["handler"] = quantile(0.5, one.gaps)
 	}
-	found["jitter"] = max(0, quantile(0.9, one)-quantile(0.5, one)) / math.Log(5)
-	rest := quantile(0.5, one) - setup - found["jitter"]*math.Ln2 - m.value(found, "handler") - m.value(found, "answer")
-	if len(targets) > 1 {
-		_, found["send"] = fit.LeastSquares(targets, medians, nil)
-		found["delivery"] = rest - found["send"]
-		return nil
+	median := quantile(0.5, one.times)
+	found["jitter"] = max(0, quantile(0.9, one.times)-median) / math.Log(5)
+	rest := median - setup - found["jitter"]*math.Ln2 - m.value(found, "handler") - m.value(found, "answer")
+	if len(all) == 2 {
+		// With one target, what sending takes cannot be told from what delivery takes.
+		m.why["send"] = "needs a third CPU; delivery holds it, less what is taken over"
+		found["delivery"] = rest - m.base.Costs.Send
+		return
 	}
-	// With one target, what sending takes cannot be told from what delivery takes.
-	m.why["send"] = "needs a third CPU; delivery holds it, less what is taken over"
-	found["delivery"] = rest - m.base.Costs.Send
-	return nil
+	var targets, medians []float64
+	for _, s := range all[1:] {
+		targets, medians = append(targets, s.targets), append(medians, quantile(0.5, s.times))
+	}
+	_, found["send"] = fit.LeastSquares(targets, medians, nil)
+	found["delivery"] = rest - found["send"]
 }
 
 // value is a quantity as this pass found it, or as it will be taken over.
@@ -224,21 +232,31 @@ func On(cpu int, f func() error) <-chan error {
 	return done
 }
 
+// await waits in a group for a thread. One that could not be put on its CPU lets the others stop waiting for it.
+func await(group *errgroup.Group, stop *atomic.Bool, thread <-chan error) {
+	group.Go(func() error {
+		err := <-thread
+		if err != nil {
+			stop.Store(true)
+		}
+		return err
+	})
+}
+
 // to times rounds to n targets that spin on CPUs of their own, and how long the
 // first of these stood still for each.
 func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err error) {
 	var ready atomic.Int32
 	var stop atomic.Bool
-	var targets []<-chan error
+	var wait errgroup.Group
 	for i := range n {
-		targets = append(targets, On(m.cpus[i+1], func() error {
+		await(&wait, &stop, On(m.cpus[i+1], func() error {
 			ready.Add(1)
-			if i > 0 {
-				for !stop.Load() {
-				}
-				return nil
+			if i == 0 {
+				gaps = standstills(&stop)
 			}
-			gaps = standstills(&stop)
+			for !stop.Load() {
+			}
 			return nil
 		}))
 	}
@@ -258,17 +276,6 @@ func (m *machine) to(ctx context.Context, n int) (times, gaps []float64, err err
 		}
 		return nil
 	})
-	// A target that could not be put on its CPU never gets ready.
-	var wait errgroup.Group
-	for _, t := range targets {
-		wait.Go(func() error {
-			err := <-t
-			if err != nil {
-				stop.Store(true)
-			}
-			return err
-		})
-	}
 	err = <-sender
 	stop.Store(true)
 	return times, gaps, cmp.Or(wait.Wait(), err)
@@ -286,20 +293,34 @@ func standstills(stop *atomic.Bool) []float64 {
 		usual = append(usual, float64(now.Sub(last)))
 		last = now
 	}
-	step := quantile(0.5, usual)
-	var longest []float64
+	p := pauses{step: quantile(0.5, usual)}
 	for last = time.Now(); !stop.Load(); {
 		now := time.Now()
-		if gap := float64(now.Sub(last)); gap > 4*step && len(longest) < 100*roundsAPass {
-			longest = append(longest, gap-step)
-		}
+		p.look(float64(now.Sub(last)))
 		last = now
 	}
-	if len(longest) < roundsAPass/2 {
+	return p.ofRounds()
+}
+
+// pauses are times between two looks at the clock that are much longer than a step, without it.
+type pauses struct {
+	step    float64
+	longest []float64
+}
+
+func (p *pauses) look(gap float64) {
+	if gap > 4*p.step && len(p.longest) < 100*roundsAPass {
+		p.longest = append(p.longest, gap-p.step)
+	}
+}
+
+// ofRounds are the longest of them, one for each round of a pass; none where so few were seen.
+func (p *pauses) ofRounds() []float64 {
+	if len(p.longest) < roundsAPass/2 {
 		return nil
 	}
-	slices.Sort(longest)
-	return longest[max(0, len(longest)-roundsAPass):]
+	slices.Sort(p.longest)
+	return p.longest[max(0, len(p.longest)-roundsAPass):]
 }
 
 // transfer is what a cache line's way from one CPU to another takes, in
@@ -312,16 +333,7 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 	}
 	var stop atomic.Bool
 	var both errgroup.Group
-	on := func(cpu int, f func() error) {
-		both.Go(func() error {
-			err := <-On(cpu, f)
-			if err != nil {
-				stop.Store(true)
-			}
-			return err
-		})
-	}
-	on(m.cpus[len(m.cpus)-1], func() error {
+	await(&both, &stop, On(m.cpus[len(m.cpus)-1], func() error {
 		for want := int64(1); want < 2*bouncesAPass; want += 2 {
 			for line.turn.Load() != want {
 				if stop.Load() {
@@ -331,9 +343,9 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 			line.turn.Store(want + 1)
 		}
 		return nil
-	})
+	}))
 	var took float64
-	on(m.cpus[0], func() error {
+	await(&both, &stop, On(m.cpus[0], func() error {
 		start := time.Now()
 		for i := int64(0); i < 2*bouncesAPass; i += 2 {
 			line.turn.Store(i + 1)
@@ -348,7 +360,7 @@ func (m *machine) transfer(ctx context.Context) (float64, error) {
 		}
 		took = since(start)
 		return nil
-	})
+	}))
 	err := both.Wait()
 	return took / (2 * bouncesAPass), err
 }
