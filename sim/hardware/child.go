@@ -78,11 +78,10 @@ func NewChild(cfg Config) (*Child, error) {
 		return nil, err
 	}
 	c := &Child{patience: patience}
-	if err := c.start(); err != nil {
-		_ = c.Close()
-		return nil, err
+	if err = c.start(); err == nil {
+		err = c.Renew(cfg)
 	}
-	if err := c.Renew(cfg); err != nil {
+	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
@@ -166,12 +165,7 @@ func (c *Child) Close() error {
 		_ = c.in.Close() // which it waits for
 		_ = c.cmd.Wait()
 	}
-	for _, f := range []*os.File{c.blocks, c.text} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
-	c.blocks, c.text = nil, nil
+	_, _ = c.blocks.Close(), c.text.Close() // which there may not be
 	return nil
 }
 
@@ -278,13 +272,13 @@ func init() {
 	if os.Getenv(childOf) != strconv.Itoa(os.Getppid()) {
 		return
 	}
-	serve(os.Stdin, os.Stdout)
+	signal.Ignore(unix.SIGINT, unix.SIGTERM) // the parent says when to end
+	serve(os.Stdin, os.Stdout, [2]*os.File{os.NewFile(3, "blocks"), os.NewFile(4, "text")})
 	os.Exit(0)
 }
 
-// serve is a child's life.
-func serve(in io.Reader, out io.Writer) {
-	signal.Ignore(unix.SIGINT, unix.SIGTERM) // the parent says when to end
+// serve is a child's life. What is left of it is its last machine.
+func serve(in io.Reader, out io.Writer, files [2]*os.File) (m *Machine) {
 	receive, send := gob.NewDecoder(in), gob.NewEncoder(out)
 	requests := make(chan request)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -303,8 +297,6 @@ func serve(in io.Reader, out io.Writer) {
 			}
 		}
 	}()
-	files := [2]*os.File{os.NewFile(3, "blocks"), os.NewFile(4, "text")}
-	var m *Machine
 	for q := range requests {
 		var r reply
 		if q.Machine != nil {
@@ -313,9 +305,10 @@ func serve(in io.Reader, out io.Writer) {
 			r = m.answer(ctx, q.Update)
 		}
 		if send.Encode(r) != nil {
-			return
+			break
 		}
 	}
+	return m
 }
 
 // answer carries an update out.

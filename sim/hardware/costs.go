@@ -5,6 +5,7 @@
 package hardware
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,22 +47,27 @@ func Allowed() (int, error) {
 // Benches measure the patcher's steps at a site and the cost of a breakpoint, in user space,
 // on a machine of their own until done is called.
 func Benches() (list []microbench.Bench, done func(), err error) {
+	b, err := newBench()
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.list(), func() { _ = b.Close() }, nil
+}
+
+func newBench() (*bench, error) {
 	allowed, err := threads.Allowed()
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNone, err)
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	if len(allowed) < 2 {
-		return nil, nil, fmt.Errorf("%w: this process may use one CPU, and another is to execute the sites", ErrNone)
+		return nil, fmt.Errorf("%w: this process may use one CPU, and another is to execute the sites", ErrNone)
 	}
 	b := &bench{on: [2]int(allowed), code: &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Entry: 0xffffffff81000000}}
 	for i := range benchSites {
 		at, err := live.Arch.Site(b.code.Entry+0x1000+records.Addr(benchApart*i), isa.Pair)
-		if err != nil {
-			return nil, nil, err
-		}
-		call, _, err := live.Arch.Enabled(at, isa.Destination{Target: b.code.Entry, Entry: b.code.Entry})
-		if err != nil {
-			return nil, nil, err
+		call, _, wrong := live.Arch.Enabled(at, isa.Destination{Target: b.code.Entry, Entry: b.code.Entry})
+		if err := cmp.Or(err, wrong); err != nil {
+			return nil, err
 		}
 		b.code.Sites, b.code.Len = append(b.code.Sites, at.Addr), int(at.Len)
 		b.patches = append(b.patches, poke.Patch{Site: int32(i), Addr: at.Addr, Old: live.Arch.Disabled(at), New: call})
@@ -70,28 +76,27 @@ func Benches() (list []microbench.Bench, done func(), err error) {
 	b.Machine, err = live.Open(live.Config{Code: b.code, Threads: 1,
 		Initial: func(i int) isa.Text { return b.patches[i].Old }})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNone, err)
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	const userSpace = ", in user space: a signal and not a trap gate"
+	return b, nil
+}
+
+// list are the measurements.
+func (b *bench) list() []microbench.Bench {
+	const trap = "half of int3, SIGTRAP, its handler and back, in user space: a signal and not a trap gate"
 	half := func() float64 { return b.trap() / 2 }
-	for _, m := range []struct {
-		quantity, text string
-		basis          calibration.Basis
-		run            func() float64
-	}{
-		{"verify", "comparing a site with the text that it must hold, in user space", calibration.Measured,
-			func() float64 { return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches) }},
-		{"publish", "building the sorted vector that handlers search, by patch, in user " +
-			"space", calibration.Measured, b.publish},
-		{"store", "a plan's store of one byte to text that another CPU executes, in user space: its other mapping is there, " +
-			"and a kernel makes one each time", calibration.Measured, b.store},
-		{"fence", "a return by IRET, which serializes", calibration.Measured, b.fence},
-		{"trap_entry", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
-		{"trap_exit", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
-	} {
-		list = append(list, microbench.Bench{Quantity: m.quantity, Basis: m.basis, Text: m.text, Run: m.run})
+	return []microbench.Bench{
+		{Quantity: "verify", Text: "comparing a site with the text that it must hold, in user space",
+			Basis: calibration.Measured,
+			Run:   func() float64 { return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches) }},
+		{Quantity: "publish", Text: "building the sorted vector that handlers search, by patch, in user space",
+			Basis: calibration.Measured, Run: b.publish},
+		{Quantity: "store", Text: "a plan's store of one byte to text that another CPU executes, in user space: " +
+			"its other mapping is there, and a kernel makes one each time", Basis: calibration.Measured, Run: b.store},
+		{Quantity: "fence", Text: "a return by IRET, which serializes", Basis: calibration.Measured, Run: b.fence},
+		{Quantity: "trap_entry", Text: trap, Basis: calibration.Derived, Run: half},
+		{Quantity: "trap_exit", Text: trap, Basis: calibration.Derived, Run: half},
 	}
-	return list, func() { _ = b.Close() }, nil
 }
 
 // each is what f takes for each of n, in nanoseconds.

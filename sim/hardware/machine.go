@@ -98,7 +98,7 @@ func New(cfg Config) (m *Machine, err error) {
 			m.home = len(m.cpus)
 		}
 		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role,
-			begins: make(chan struct{}), waits: make(chan struct{}, 1)})
+			begins: make(chan struct{}), waits: make(chan struct{}, 1), waiting: true})
 	}
 	m.live, err = live.Open(live.Config{
 		Code: cfg.Code, Initial: cfg.Initial, Threads: len(m.cpus), Seed: cfg.Seed, Pads: cfg.Broken,
@@ -114,15 +114,12 @@ func New(cfg Config) (m *Machine, err error) {
 		all[i] = int32(i)
 	}
 	m.sites = m.live.List(all)
-	var ready sync.WaitGroup
 	for i, c := range m.cpus {
 		c.Thread = m.live.Threads()[i]
-		ready.Add(1)
-		m.running.Go(func() { m.run(c, ready.Done) })
+		m.running.Go(func() { m.run(c) })
 	}
-	ready.Wait()
 	for _, c := range m.cpus {
-		if c.err != nil {
+		if <-c.waits; c.err != nil {
 			_ = m.Close()
 			return nil, fmt.Errorf("CPU %d: %w", c.on, c.err)
 		}
@@ -131,11 +128,10 @@ func New(cfg Config) (m *Machine, err error) {
 }
 
 // run is a thread's life.
-func (m *Machine) run(c *cpu, ready func()) {
+func (m *Machine) run(c *cpu) {
 	unpin, err := threads.Pin(c.on)
-	c.err = err
-	ready()
-	if err != nil {
+	if c.err = err; err != nil {
+		close(c.waits)
 		return
 	}
 	defer unpin()
@@ -360,11 +356,8 @@ func (m *Machine) findings(out *Outcome, c *cpu, did live.Counts) {
 		{live.Broken, did.Stale, cpus.StaleAfterCompletion, "the update had promised that no tracer is called, and the call " +
 			"reached the tracer"},
 	} {
-		if k.n == 0 {
-			continue
-		}
 		f, any := c.Found(k.kind)
-		if !any {
+		if k.n == 0 || !any {
 			continue
 		}
 		var b [8]byte

@@ -5,10 +5,10 @@
 package hardware
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,13 +78,10 @@ func stays(before, now []uint64) bool {
 
 // used is what the child has used of the CPUs.
 func (c *Child) used() time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 	// Behind the name: state is the 3rd field, utime and stime are the 14th and 15th, in
 	// hundredths of a second (proc_pid_stat(5); USER_HZ is 100 on x86).
-	fields := strings.Fields(string(text)[slices.Index(text, ')')+1:])
+	fields := strings.Fields(string(text)[bytes.LastIndexByte(text, ')')+1:])
 	var user, system int64
 	if len(fields) < 13 {
 		return 0
@@ -98,11 +95,8 @@ func (c *Child) used() time.Duration {
 // second field of schedstat (Documentation/scheduler/sched-stats.rst, Linux 6.12); false where
 // the kernel does not say.
 func queued() (time.Duration, bool) {
-	text, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
-		return 0, false
-	}
+	text, _ := os.ReadFile("/proc/thread-self/schedstat")
 	var ran, waited int64
-	_, err = fmt.Sscan(string(text), &ran, &waited)
+	_, err := fmt.Sscan(string(text), &ran, &waited)
 	return time.Duration(waited), err == nil && ran > 0
 }
