@@ -71,6 +71,9 @@ func TestCPUsOfCounters(t *testing.T) {
 
 // TestRawEvents: a file, or the reason why there is none.
 func TestRawEvents(t *testing.T) {
+	if _, err := openRaw(1<<63|9, 4095); err == nil {
+		t.Error("CPU 4095 counts")
+	}
 	fd, err := openRaw(1<<63|9, 0)
 	if (err == nil) != (fd > 2) {
 		t.Errorf("%d, %v", fd, err)
@@ -99,6 +102,33 @@ func TestFences(t *testing.T) {
 	if d := cmp.Diff([]row{{"F", "about", []uint64{40, 41}}}, c.fences()); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestAround: rows of the kernel and, behind them, of the firmware grew by what came meanwhile.
+func TestAround(t *testing.T) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	defer to.Close()
+	for _, n := range []uint64{40, 45} {
+		if _, err := to.Write(binary.NativeEndian.AppendUint64(nil, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inRoot(t, map[string]string{"/proc/interrupts": "CAL: 7 calls\n"}, func(r root) {
+		c := &counter{cpus: 1, firmware: []firmwareRow{{"F", "about", []int{int(from.Fd())}}}}
+		rows, took, err := c.around(func() error {
+			r.write(t, "/proc/interrupts", "CAL: 9 calls\n")
+			time.Sleep(time.Millisecond)
+			return nil
+		})
+		want := []row{{"CAL", "calls", []uint64{2}}, {"F", "about", []uint64{5}}}
+		if d := cmp.Diff(want, rows); d != "" || err != nil || took < time.Millisecond {
+			t.Errorf("%v, %v, %s", took, err, d)
+		}
+	})
 }
 
 // TestGrowth: what grew, by how much on each CPU; a row that was not there before grew by all of it.
@@ -135,7 +165,15 @@ func TestMeasures(t *testing.T) {
 					close: func() { did = append(did, "close") }}, nil
 			}
 			var err error
+			start := time.Now()
 			lines := heard(t, func() { err = (&counter{cpus: 2, debugged: debugged}).measure("own:x", 2) })
+			rests := 2 * (3*20 + 50) * time.Millisecond // before each direction, and behind each repetition
+			if !debugged {
+				rests += 2 * 20 * time.Millisecond
+			}
+			if took := time.Since(start); took < rests {
+				t.Errorf("it took %v, with rests of %v", took, rests)
+			}
 			once := []string{"prepare", "on", "again", "off"}
 			if d := cmp.Diff(slices.Concat([]string{"made x"}, once, once, []string{"close"}), did); d != "" || err != nil {
 				t.Errorf("%v, %s", err, d)
@@ -315,72 +353,4 @@ func TestSmallFiles(t *testing.T) {
 	if err := pin(1023); err == nil || !strings.HasPrefix(err.Error(), "pin to CPU 1023: ") {
 		t.Error(err)
 	}
-}
-
-// TestStarts: another process is the guest itself, with the task that it has, and this one's files.
-func TestStarts(t *testing.T) {
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	inRoot(t, map[string]string{"/init": string(program), "/started": ""}, func(r root) {
-		if err := os.Chmod("/init", 0o700); err != nil {
-			t.Error(err)
-			return
-		}
-		pid, err := another("spin", "3")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for end := time.Now().Add(time.Minute); r.holds("/started") == "" && time.Now().Before(end); {
-		}
-		if got := r.holds("/started"); got != "spin 3\n" {
-			t.Errorf("%q", got)
-		}
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-		_, _ = syscall.Wait4(pid, nil, 0, nil)
-	})
-	inRoot(t, nil, func(root) {
-		if pid, err := another("spin", "1"); err == nil {
-			t.Errorf("process %d of no program", pid)
-		}
-	})
-}
-
-// TestTogether: the first action is switched on and off here, at least once, the others by a process each, one on CPU
-// 1, the next on CPU 0; when it is over these are gone.
-func TestTogether(t *testing.T) {
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	inRoot(t, map[string]string{"/init": string(program), "/started": "", cpu1: "0", traced("options/record-cmd"): "1",
-		"/proc/sys/kernel/task_delayacct": "?"}, func(r root) {
-		if err := os.Chmod("/init", 0o700); err != nil {
-			t.Error(err)
-			return
-		}
-		if err := pin(0); err != nil {
-			t.Skip("skipped:", err)
-		}
-		a, err := newAction("together:0:static-key:delayacct_key&churn&&idle")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if err := errors.Join(a.on(), a.off(), a.prepare()); err != nil {
-			t.Error(err)
-		}
-		if r.holds("/proc/sys/kernel/task_delayacct") != "0" || r.holds(traced("options/record-cmd")) != "0" ||
-			r.holds(cpu1) != "1" {
-			t.Errorf("%q, %q, %q", r.holds("/proc/sys/kernel/task_delayacct"), r.holds(traced("options/record-cmd")),
-				r.holds(cpu1))
-		}
-		for line := range strings.Lines(r.holds("/started")) { // as far as they got
-			if line != "switch 1 churn\n" && line != "switch 1 idle\n" {
-				t.Errorf("%q was started", line)
-			}
-		}
-	})
 }

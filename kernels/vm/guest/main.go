@@ -33,21 +33,30 @@ type job struct {
 }
 
 func main() {
-	if len(os.Args) == 3 {
-		map[string]func(string){"spin": spin, "switch": switched}[os.Args[1]](os.Args[2])
-	}
-	if os.Getenv("PINNED") == "" {
-		start()
-	}
-	if err := work(); err != nil {
+	err := run(os.Args[1:], os.Getenv("PINNED") != "")
+	if err != nil {
 		say(facts{"Fail": err.Error()})
+	}
+	if len(os.Args) == 3 {
+		os.Exit(1)
 	}
 	end()
 }
 
+// run does the task of a process that another one has started, or the job.
+func run(args []string, pinned bool) error {
+	switch {
+	case len(args) == 2:
+		return map[string]func(string) error{"spin": spin, "switch": switched}[args[0]](args[1])
+	case !pinned:
+		return fmt.Errorf("start: %w", start())
+	}
+	return work()
+}
+
 // start does what only needs to be done once, and begins anew as a process on CPU 0 that
 // makes no threads or garbage by itself.
-func start() {
+func start() error {
 	runtime.LockOSThread() // that the thread which is pinned is the one that goes on
 	err := pin(0)
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}} {
@@ -58,8 +67,7 @@ func start() {
 	if err == nil {
 		err = syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
 	}
-	say(facts{"Fail": "start: " + err.Error()})
-	end()
+	return err
 }
 
 // work carries the job out.
@@ -155,7 +163,7 @@ func another(task, arg string) (pid int, err error) {
 }
 
 // spin is a task that keeps its CPU in the kernel.
-func spin(cpu string) {
+func spin(cpu string) error {
 	n, err := strconv.Atoi(cpu)
 	if err == nil {
 		err = pin(n)
@@ -163,7 +171,7 @@ func spin(cpu string) {
 	for err == nil {
 		syscall.Getppid()
 	}
-	os.Exit(1)
+	return err
 }
 
 // write replaces what a file holds, and add adds to it.

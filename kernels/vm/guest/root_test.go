@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// TestMain is also the programs that tests start: one that is probed, which answers each byte, and the guest itself,
+// TestMain is also the programs that tests start: one that is probed, which notes for each byte whether probes are
+// on, and answers it, and the guest itself,
 // which notes what it was started for.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 			if _, err := os.Stdin.Read(b); err != nil {
 				return
 			}
+			_ = add("/hits", field(tracing+"events/vm/enable"))
 			_, _ = os.Stdout.WriteString("!")
 		}
 	case "init":

@@ -57,7 +57,7 @@ func together(arg string) (*action, error) {
 }
 
 // switched switches "CPU ACTION" on and off until it is killed.
-func switched(arg string) {
+func switched(arg string) error {
 	cpu, name, _ := strings.Cut(arg, " ")
 	n, err := strconv.Atoi(cpu)
 	a, wrong := newAction(name)
@@ -70,8 +70,7 @@ func switched(arg string) {
 			err = errors.Join(a.on(), a.off())
 		}
 	}
-	say(facts{"Fail": err.Error()})
-	os.Exit(1)
+	return err
 }
 
 // reload loads a module and unloads it. One that finds no device is unloaded by the kernel, all its text patched.
@@ -102,6 +101,7 @@ func reload(file string) (*action, error) {
 func churn(string) (*action, error) {
 	const tables, reach = 64, 2 << 20 // of a table of page table entries
 	const nice = 10
+	err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, nice)
 	var b []byte
 	return &action{
 		on: func() (err error) {
@@ -113,7 +113,7 @@ func churn(string) (*action, error) {
 			return err
 		},
 		off: func() error { return syscall.Munmap(b) },
-	}, syscall.Setpriority(syscall.PRIO_PROCESS, 0, nice)
+	}, err
 }
 
 // hotplug takes CPU 1 down and up.
