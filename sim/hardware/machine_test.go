@@ -298,6 +298,16 @@ func TestQueued(t *testing.T) {
 	}
 }
 
+// TestQueuedBy: the second field, where the first says that the kernel counts.
+func TestQueuedBy(t *testing.T) {
+	for text, want := range map[string]time.Duration{"5 7 1\n": 7, "1 0 1\n": 0, "0 0 0\n": -1, "0 7 1\n": -1, "5": -1, "": -1,
+		"x 7 1": -1} {
+		if got, told := queuedBy(text); told != (want >= 0) || told && got != want {
+			t.Errorf("%q: %d, %v", text, got, told)
+		}
+	}
+}
+
 // TestOnline: threads are numbered over the CPUs that are not offline.
 func TestOnline(t *testing.T) {
 	roles := []cpus.Role{cpus.Offline, cpus.Busy, cpus.Offline, cpus.Isolated}

@@ -96,7 +96,11 @@ func (c *Child) used() time.Duration {
 // the kernel does not say.
 func queued() (time.Duration, bool) {
 	text, _ := os.ReadFile("/proc/thread-self/schedstat")
+	return queuedBy(string(text))
+}
+
+func queuedBy(schedstat string) (time.Duration, bool) {
 	var ran, waited int64
-	_, err := fmt.Sscan(string(text), &ran, &waited)
+	_, err := fmt.Sscan(schedstat, &ran, &waited)
 	return time.Duration(waited), err == nil && ran > 0
 }
