@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -59,6 +60,75 @@ func TestConfigIsValidated(t *testing.T) {
 	} {
 		if _, err := NewJob(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}
+
+// TestConfigAtTheBorders: the last number that can be is taken, and the first that cannot is refused.
+func TestConfigAtTheBorders(t *testing.T) {
+	c := config(t, "x86_64", "native", "gen:n=4", "2")
+	way := kinds(t)[0]
+	for what, change := range map[string]func(c *Config, beyond int){
+		"1 to 8192": func(c *Config, beyond int) { c.Roles = make([]cpus.Role, cpus.MaxCPUs+beyond) },
+		"0 CPUs":    func(c *Config, beyond int) { c.Roles = make([]cpus.Role, 1-beyond) },
+		"slots":     func(c *Config, beyond int) { c.Buffer.Slots = -beyond },
+		"turn 1":    func(c *Config, beyond int) { c.OutOfTurn = 1 + float64(beyond)/8 },
+		"turn -0":   func(c *Config, beyond int) { c.OutOfTurn = -float64(beyond) / 8 },
+		"calls":     func(c *Config, beyond int) { c.Calls = new(float64(-beyond)) },
+		"entries":   func(c *Config, beyond int) { c.Entries = new(float64(-beyond)) },
+		"order":     func(c *Config, beyond int) { c.Order = sched.Ordering(len(sched.OrderNames()) - 1 + beyond) },
+		"lookup":    func(c *Config, beyond int) { c.Lookup = int3.Lookup(len(int3.LookupNames()) - 1 + beyond) },
+		"kind of":   func(c *Config, beyond int) { c.Refs = int3.Refs(len(int3.RefsNames()) - 1 + beyond) },
+		"fetch":     func(c *Config, beyond int) { c.Fetch = cpus.Fetch(len(cpus.FetchNames()) - 1 + beyond) },
+		"number 3":  func(c *Config, beyond int) { c.Engine = TimedEngine + EngineKind(2*beyond) },
+		"or more":   func(c *Config, beyond int) { c.Tracers = &Tracers{Dispatch: way, Relevant: -beyond} },
+		"that are":  func(c *Config, beyond int) { c.Tracers = &Tracers{Dispatch: way, Irrelevant: -beyond} },
+	} {
+		for beyond := range 2 {
+			one := c
+			change(&one, beyond)
+			if _, err := NewJob(one); (err != nil) != (beyond == 1) || err != nil && !strings.Contains(err.Error(), what) {
+				t.Errorf("%s, %d beyond the border: %v", what, beyond, err)
+			}
+		}
+	}
+}
+
+// TestWhatIsLeftOpen: the instruction set is the table's, where it has one, and the protocol the kernel's own.
+func TestWhatIsLeftOpen(t *testing.T) {
+	for table, want := range map[string]string{"arm64-6.12": "arm64", "gen:n=4": "x86_64"} {
+		c := config(t, "riscv64", "", table, "2")
+		c.Arch = nil
+		if j := newJob(t, c); j.Arch.Traits().Name != want || j.Protocol != poke.Native {
+			t.Errorf("%s: %s, protocol %s", table, j.Arch.Traits().Name, j.Protocol)
+		}
+	}
+	c := timedConfig(t, "x86_64", "native", "gen:n=4", "2", plainCosts())
+	if c.Calls = new(7.0); c.Calling() != 7 || c.costs().Entries != 1000 || c.Calibration.Costs.Calls != 1e6 {
+		t.Errorf("%v calls, %v entries; the calibration's are %v", c.Calling(), c.costs().Entries, c.Calibration.Costs.Calls)
+	}
+	if c.Entries = new(3.0); c.costs().Entries != 3 {
+		t.Errorf("%v entries", c.costs().Entries)
+	}
+}
+
+// TestShellQuote: a word that the shell takes as it is stays so, others are quoted.
+func TestShellQuote(t *testing.T) {
+	for _, plain := range []string{"azAZ09", "_-+=:,./@%", "busy=1,idle=2"} {
+		if got := Command(plain, plain); got != "textpoke "+plain+" "+plain {
+			t.Errorf("%s", got)
+		}
+	}
+	for _, r := range "!\"#$&()*;<>?[\\]^`{|}~ \té" {
+		for _, word := range []string{string(r), "a" + string(r), string(r) + "a"} {
+			if got := ShellQuote(word); got != "'"+word+"'" {
+				t.Errorf("%s", got)
+			}
+		}
+	}
+	for word, want := range map[string]string{"": "''", "it's": `'it'\''s'`} {
+		if got := ShellQuote(word); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -6,11 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
 )
@@ -75,14 +79,181 @@ func TestStressEndsEarly(t *testing.T) {
 	}
 }
 
+// TestMask: every third busy CPU masks its interrupts, and nobody's list changes.
+func TestMask(t *testing.T) {
+	roles, err := cpus.ParseRoles("busy=2,idle=1,busy=5,isolated=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trouble, want := range map[Trouble]string{{}: "busy=2,idle=1,busy=5,isolated=1",
+		{Mask: true}: "busy=2,idle=1,irqsoff=1,busy=2,irqsoff=1,busy=1,isolated=1"} {
+		if got := cpus.FormatRoles(trouble.mask(roles)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := cpus.FormatRoles(roles); got != "busy=2,idle=1,busy=5,isolated=1" {
+		t.Errorf("the list has become %s", got)
+	}
+}
+
+// TestDisturb: by what the run's own random numbers say, one update in four fails at some store, though not on its way
+// back, and one in four is cancelled there; all of them if that is no trouble.
+func TestDisturb(t *testing.T) {
+	const patches = 5
+	l := newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=4", "2")))
+	for _, trouble := range []Trouble{{}, {Fail: true}, {Cancel: true}, {Fail: true, Cancel: true}} {
+		s := newStress(l, trouble)
+		numbers := rand.New(rand.NewPCG(l.job.Seed, 1<<32))
+		for range 100 {
+			cancelled := 0
+			s.disturb(func() { cancelled++ }, patches)
+			at, what := numbers.IntN(3*patches), numbers.IntN(4)
+			fails, ends := what == 0 && trouble.Fail, what == 1 && trouble.Cancel
+			if (l.patcher.Fault != nil) != (fails || ends) {
+				t.Fatalf("%+v: number %d, fault %v", trouble, what, l.patcher.Fault != nil)
+			}
+			for n := 1; l.patcher.Fault != nil && n <= 3*patches; n++ {
+				err := l.patcher.Fault(poke.Step{}, 0)
+				if (err != nil) != (fails && n == at) || ends && cancelled != map[bool]int{true: 1}[at > 0 && n >= at] {
+					t.Errorf("%+v, at %d: store %d: %v, cancelled %d times", trouble, at, n, err, cancelled)
+				}
+			}
+			if s.disturb(func() {}, 1); l.patcher.Fault != nil && trouble.Fail && !trouble.Cancel {
+				for range 3 {
+					if err := l.patcher.Fault(poke.Step{Undo: true}, 0); err != nil {
+						t.Errorf("%v on the way back", err)
+					}
+				}
+			}
+			numbers.IntN(3)
+			numbers.IntN(4)
+		}
+	}
+}
+
+// TestUpdatesGoWrong: some updates of a run fail, where failures are its trouble, and none where nothing is.
+func TestUpdatesGoWrong(t *testing.T) {
+	l := newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=4", "2")))
+	for _, trouble := range []Trouble{{}, {Fail: true}} {
+		s, failed, on := newStress(l, trouble), 0, false
+		for range 40 {
+			var wrong *poke.Error
+			switch err := s.apply(t.Context(), []coordinator.Change{{Record: 1, Enable: !on}}); {
+			case err == nil:
+				on = !on
+			case errors.As(err, &wrong) && errors.Is(err, poke.ErrInjected) && wrong.State == poke.AllOld:
+				failed++
+			default:
+				t.Error(err)
+			}
+		}
+		update := []coordinator.Change{{Record: 1, Enable: false}}
+		if s.trouble = (Trouble{}); on && s.apply(t.Context(), update) != nil {
+			t.Error("the last update failed")
+		}
+		if (failed > 0) != trouble.Fail {
+			t.Errorf("%+v: %d of 40 updates failed", trouble, failed)
+		}
+	}
+	if v := l.Violations(); len(v) > 0 {
+		t.Errorf("%v", v)
+	}
+}
+
+// TestClientGivesUp: a client goes on after an update that failed as it was to, with every site as it was, and ends with
+// any other error, which names it.
+func TestClientGivesUp(t *testing.T) {
+	s := newStress(newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=4", "2"))), Trouble{})
+	other := errors.New("no memory")
+	for _, tt := range []struct {
+		err   error
+		goes  bool
+		where string
+	}{
+		{&poke.Error{State: poke.AllOld, Err: poke.ErrInjected}, true, "injected"},
+		{&poke.Error{State: poke.AllOld, Err: context.Canceled}, true, "cancelled"},
+		{&poke.Error{State: poke.AllOld, Err: other}, false, "another error"},
+		{&poke.Error{State: poke.Stuck, Err: poke.ErrInjected}, false, "stuck"},
+		{poke.ErrInjected, false, "without a state"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		updates := 0
+		coord := coordinate(t, 4, func(context.Context, []coordinator.Change) error {
+			if updates++; updates == 3 {
+				cancel()
+				return nil
+			}
+			return tt.err
+		})
+		err := s.client(ctx, coord, 7)
+		cancel()
+		if tt.goes != (err == nil) || tt.goes && updates < 3 || !tt.goes && (updates != 1 || !errors.Is(err, tt.err) ||
+			!strings.HasPrefix(err.Error(), "client7: ")) {
+			t.Errorf("%s: %v after %d updates", tt.where, err, updates)
+		}
+		if err := coord.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSomeRecords: a client asks for some of the records that can be patched, from one to all of them, in a run or not.
+func TestSomeRecords(t *testing.T) {
+	l := newLive(t, newJob(t, config(t, "arm64", "native", "gen:n=12,misaligned=0.3", "2")))
+	s, rng := newStress(l, Trouble{}), rand.New(rand.NewPCG(1, 1))
+	all, runs, least, most := l.sites.records, 0, len(l.sites.records), 0
+	for range 500 {
+		some := s.someRecords(rng)
+		from, run := slices.Index(all, some[0]), true
+		for i, rec := range some {
+			if !l.Patchable(rec) {
+				t.Fatalf("record %d cannot be patched", rec)
+			}
+			run = run && from+i < len(all) && all[from+i] == rec
+		}
+		if run && len(some) > 1 {
+			runs++
+		}
+		least, most = min(least, len(some)), max(most, len(some))
+	}
+	if least != 1 || most != len(all) || runs < 100 || runs > 300 {
+		t.Errorf("%d to %d of %d records, %d runs", least, most, len(all), runs)
+	}
+	for rec := range l.job.Table.Len() {
+		if aligned := l.job.Table.Addr(rec)%8 == 4; l.Patchable(rec) != aligned {
+			t.Errorf("record %d at %#x: %v", rec, l.job.Table.Addr(rec), l.Patchable(rec))
+		}
+	}
+}
+
+// TestCountsOfManyUpdates: their row says what was counted, and of the CPUs the most that one of them took.
+func TestCountsOfManyUpdates(t *testing.T) {
+	for arch, want := range map[string][5]int{"x86_64": {5, 3, 29, 12, 0}, "riscv64": {5, 3, 29, 8, 5}} {
+		c := config(t, arch, "native", "gen:n=4", "3")
+		r := RunRow{Counts: cpus.NewCounts(3)}
+		r.Config = &c
+		r.Counts.Rounds[0][cpus.Sync], r.Counts.Rounds[1][cpus.Sync], r.Counts.Rounds[2][cpus.Stop] = 3, 2, 3
+		r.Counts.Taken[0], r.Counts.Taken[1], r.Counts.Taken[2] = taken(7, 5), taken(3, 2), taken(8, 4)
+		r.counted()
+		if got := [5]int{r.Rounds, r.Stops, r.IPIs, r.IPIsPerCPU, r.OtherIPIsPerCPU}; got != want {
+			t.Errorf("%s: %v, want %v", arch, got, want)
+		}
+	}
+}
+
+// taken is a CPU's interrupts by rounds and by stops.
+func taken(rounds, stops uint64) (by [cpus.NumCauses]uint64) {
+	by[cpus.Sync], by[cpus.Stop] = rounds, stops
+	return by
+}
+
 func TestTroubleWithout(t *testing.T) {
 	got, err := AllTrouble.Without([]string{"unplug", "fail"})
 	if err != nil || got != (Trouble{Migrate: true, Mask: true, Cancel: true}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := AllTrouble.Without([]string{"rain"}); err == nil {
-		t.Error("no such trouble, and no error")
-	}
+	_, err = AllTrouble.Without([]string{"rain"})
+	says(t, "rain", err, `trouble "rain": not one of migrate, unplug, mask, fail, cancel`)
 }
 
 // TestManyClientsPayOnce: k clients that ask while an update is being held up
@@ -186,4 +357,33 @@ func coordinate(t *testing.T, records int, apply func(context.Context,
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestUnplugger: CPUs go and come, each time is counted, half of them are always there, and at the end all are back.
+func TestUnplugger(t *testing.T) {
+	c := config(t, "x86_64", "native", "gen:n=4", "5")
+	gone := make(chan int, 1)
+	s := newStress(newLive(t, newJob(t, c)), Trouble{Unplug: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		changes, before := 0, s.Machine.OnlineCPUs()
+		for changes < 6 && t.Context().Err() == nil {
+			now := s.Machine.OnlineCPUs()
+			if now != before {
+				changes++
+			}
+			if before = now; now < 3 {
+				t.Errorf("%d of 5 CPUs are online", now)
+			}
+			time.Sleep(50 * time.Microsecond)
+		}
+		gone <- changes
+	}()
+	if err := s.unplugger(ctx); err != nil {
+		t.Error(err)
+	}
+	if n := uint64(<-gone); s.plugs.Load() < n || s.Machine.OnlineCPUs() != 5 {
+		t.Errorf("%d changes were seen and %d counted; %d CPUs are back", n, s.plugs.Load(), s.Machine.OnlineCPUs())
+	}
 }
