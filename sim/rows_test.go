@@ -119,6 +119,23 @@ func TestSumsOfARow(t *testing.T) {
 	}
 }
 
+// TestFences: interrupts of each CPU are fences of the firmware where it counts rounds, and there are any.
+func TestFences(t *testing.T) {
+	for arch, want := range map[string][2]bool{"riscv64": {false, true}, "x86_64": {false, false}} {
+		c := config(t, arch, "native", "gen:n=4", "2")
+		for rounds, fences := range want {
+			r := PlanRow{Config: &c, Rounds: rounds}
+			if r.fences() != fences {
+				t.Errorf("%s, %d rounds: %v", arch, rounds, r.fences())
+			}
+			if r.perCPU(rounds, 5); arch == "riscv64" && (r.IPIsPerCPU != 5-4*rounds || r.OtherIPIsPerCPU != 5*rounds) ||
+				arch == "x86_64" && (r.IPIsPerCPU != 5+rounds || r.OtherIPIsPerCPU != 0) {
+				t.Errorf("%s, %d rounds: %d and %d", arch, rounds, r.IPIsPerCPU, r.OtherIPIsPerCPU)
+			}
+		}
+	}
+}
+
 // TestModelledRow: means are of CPUs that are online, isolated ones tell the worst.
 func TestModelledRow(t *testing.T) {
 	m := newTimedFor(t, timedConfig(t, "x86_64", "native", "gen:n=4", "busy=1,isolated=3,offline=1", plainCosts()), timed.HotOnly)
