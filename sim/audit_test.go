@@ -66,7 +66,8 @@ func TestSitesInWords(t *testing.T) {
 	a.checkSites([]poke.Patch{{Site: 6}, patch})
 	var got []string
 	for _, v := range r.list {
-		if got = append(got, v.Bytes+": "+v.Why); v.Property != cpus.BrokenSite || v.Site != 7 || v.Addr != 0x40 || v.CPU != -1 {
+		got = append(got, v.Bytes+": "+v.Why)
+		if v.Property != cpus.BrokenSite || v.Site != 7 || v.Addr != 0x40 || v.CPU != -1 {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -63,8 +63,8 @@ func TestChosenWords(t *testing.T) {
 	}
 }
 
-// TestScenarioChooses: a scenario asks for one size of vectors and its kernel's own architecture and protocol, but for
-// what is chosen; another kernel's is refused.
+// TestScenarioChooses: a scenario asks for one size of vectors and its kernel's own architecture and protocol, but
+// for what is chosen; another kernel's is refused.
 func TestScenarioChooses(t *testing.T) {
 	for _, tt := range []struct {
 		more      axis.Choices

@@ -31,8 +31,8 @@ func placed(t *testing.T, arch string, at map[records.Addr]string, order ...reco
 	return newJob(t, c)
 }
 
-// TestCommonEntry: the common entry is in the page that is 4096 bytes below the core kernel's lowest record, be modules
-// below it; without a core kernel, below the lowest of all.
+// TestCommonEntry: the common entry is in the page that is 4096 bytes below the core kernel's lowest record, be
+// modules below it; without a core kernel, below the lowest of all.
 func TestCommonEntry(t *testing.T) {
 	at := map[records.Addr]string{0x7004: "b", 0x9004: "a", 0xa004: "a"}
 	for _, tt := range []struct {
@@ -49,8 +49,9 @@ func TestCommonEntry(t *testing.T) {
 	}
 }
 
-// TestTextOfRecords: each record has its site, with its group's number and the text of its own instruction set; there and
-// back are each other's opposite. A module's slot for the common entry lies behind its last record, aligned to 16.
+// TestTextOfRecords: each record has its site, with its group's number and the text of its own instruction set; there
+// and back are each other's opposite. A module's slot for the common entry lies behind its last record, aligned to
+// 16.
 func TestTextOfRecords(t *testing.T) {
 	j := placed(t, "x86_64", map[records.Addr]string{0xf000: "m", 0xf105: "m", 0xe00b: "n"},
 		0x5004, 0x7004, 0x4004, 0xf000, 0xf105, 0xe00b)
@@ -81,8 +82,8 @@ func TestTextOfRecords(t *testing.T) {
 	}
 }
 
-// TestLookupBatch: an index of groups gets the addresses of each group together, in order, and where each but the first
-// begins; other indexes get all of them in order. A defect that leaves them as they were queued does so.
+// TestLookupBatch: an index of groups gets the addresses of each group together, in order, and where each but the
+// first begins; other indexes get all of them in order. A defect that leaves them as they were queued does so.
 func TestLookupBatch(t *testing.T) {
 	for _, lookup := range []int3.Lookup{int3.Vector, int3.Groups} {
 		for _, filling := range []poke.Filling{0, poke.AsQueued} {
@@ -144,8 +145,8 @@ func TestHowFarJumpsGo(t *testing.T) {
 	}
 }
 
-// TestBatchesOfADefect: a batch that takes more than fits is one of all patches, and its vector has as many slots as the
-// request says, where there is one.
+// TestBatchesOfADefect: a batch that takes more than fits is one of all patches, and its vector has as many slots as
+// the request says, where there is one.
 func TestBatchesOfADefect(t *testing.T) {
 	c := config(t, "x86_64", "breakpoint", "gen:n=20,order=sorted", "2")
 	c.Buffer.Slots = 8

@@ -55,8 +55,8 @@ func shown(line map[string]string, columns ...string) string {
 	return strings.Join(out, "|")
 }
 
-// TestLedgerRows: 300 records are two batches of three rounds each, which two other CPUs take; around them stand the 49
-// rounds that the real kernel sent besides. Their sum is the total, and what makes no sense of a row is empty.
+// TestLedgerRows: 300 records are two batches of three rounds each, which two other CPUs take; around them stand the
+// 49 rounds that the real kernel sent besides. Their sum is the total, and what makes no sense of a row is empty.
 func TestLedgerRows(t *testing.T) {
 	lines, rows := switchedOn(t, "x86_64-6.12", func(*Config) {})
 	rounds, at := 0, map[string]string{}
@@ -89,8 +89,9 @@ func TestLedgerRows(t *testing.T) {
 	}
 }
 
-// TestLedgerOfTheRecords: the records' own rounds by each way of changing them. Rounds and wakings are told apart, what
-// lazy rounds spare is no interrupt, nothing is said once, and the kernel's source is that of its own protocol alone.
+// TestLedgerOfTheRecords: the records' own rounds by each way of changing them. Rounds and wakings are told apart,
+// what lazy rounds spare is no interrupt, nothing is said once, and the kernel's source is that of its own protocol
+// alone.
 func TestLedgerOfTheRecords(t *testing.T) {
 	file := poke.ShippedPlans()[0]
 	plan, err := poke.ParseProtocol(file.Name+".plan", file.Text)
@@ -124,8 +125,8 @@ func TestLedgerOfTheRecords(t *testing.T) {
 	}
 }
 
-// TestWriteInterrupts: what a run did to the counters, laid out as the kernel does. Without a scenario there are two rows;
-// with one those that its ledger says something of, and riscv64's fences count who asks for them, too.
+// TestWriteInterrupts: what a run did to the counters, laid out as the kernel does. Without a scenario there are two
+// rows; with one those that its ledger says something of, and riscv64's fences count who asks for them, too.
 func TestWriteInterrupts(t *testing.T) {
 	row := RunRow{Direction: "enable"}
 	c := config(t, "x86_64", "breakpoint", "gen:n=300,order=sorted", "busy=2,offline=1,isolated=1")

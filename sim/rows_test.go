@@ -16,8 +16,8 @@ import (
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
-// TestRowsOfCPUs: a run has a row for each CPU and each of rounds and stops, other causes where they interrupted anybody,
-// and none where nothing was executed.
+// TestRowsOfCPUs: a run has a row for each CPU and each of rounds and stops, other causes where they interrupted
+// anybody, and none where nothing was executed.
 func TestRowsOfCPUs(t *testing.T) {
 	c := config(t, "x86_64", "native", "gen:n=4", "busy=1,isolated=1")
 	r := RunRow{Counts: cpus.NewCounts(2), Tallies: make([]cpus.Tally, 2)}
@@ -138,14 +138,15 @@ func TestFences(t *testing.T) {
 
 // TestModelledRow: means are of CPUs that are online, isolated ones tell the worst.
 func TestModelledRow(t *testing.T) {
-	m := newTimedFor(t, timedConfig(t, "x86_64", "native", "gen:n=4", "busy=1,isolated=3,offline=1", plainCosts()), timed.HotOnly)
+	c := timedConfig(t, "x86_64", "native", "gen:n=4", "busy=1,isolated=3,offline=1", plainCosts())
+	m := newTimedFor(t, c, timed.HotOnly)
 	out := timed.Outcome{Update: 1, Grace: 2, Exposure: 3, Events: 50, LeftOut: 4, CaughtUp: 5,
 		Stolen: []timed.Nanos{40, 10, 30, 20, 99}, Quiet: []timed.Nanos{1, 7, 6, 8, 0}}
 	var row RunRow
 	m.fill(&row, &out, 2*time.Second)
 	got := *row.Modelled
-	want := Modelled{Calibration: "test", Update: 1, Grace: 2, Exposure: 3, Events: 50, EventRate: 25, Deferred: 4, CatchUps: 5,
-		StolenMean: 25, StolenMax: 40, HasQuiet: true, IsolatedStolen: 30, IsolatedQuiet: 6}
+	want := Modelled{Calibration: "test", Update: 1, Grace: 2, Exposure: 3, Events: 50, EventRate: 25, Deferred: 4,
+		CatchUps: 5, StolenMean: 25, StolenMax: 40, HasQuiet: true, IsolatedStolen: 30, IsolatedQuiet: 6}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -158,7 +159,8 @@ func TestModelledRow(t *testing.T) {
 	}
 }
 
-// TestTimePasses: on a calibrated machine events take time of CPUs between two updates; without times nothing happens.
+// TestTimePasses: on a calibrated machine events take time of CPUs between two updates; without times nothing
+// happens.
 func TestTimePasses(t *testing.T) {
 	c := timedConfig(t, "x86_64", "native", "gen:n=4", "busy=1,isolated=1", plainCosts())
 	m := newTimedFor(t, c, timed.HotOnly)
@@ -172,11 +174,11 @@ func TestTimePasses(t *testing.T) {
 	}
 }
 
-// TestExecutedRow: of rounds the median, the longest and the sum; what calls lost is the time that those which were made
-// would not have taken.
+// TestExecutedRow: of rounds the median, the longest and the sum; what calls lost is the time that those which were
+// made would not have taken.
 func TestExecutedRow(t *testing.T) {
-	out := hardware.Outcome{Stores: 3, Compared: 4, Took: []time.Duration{9, 1, 5, 3}, Elapsed: 1000, Called: 400, Callers: 2,
-		Pace: 2000, Counts: cpus.NewCounts(2)}
+	out := hardware.Outcome{Stores: 3, Compared: 4, Took: []time.Duration{9, 1, 5, 3}, Elapsed: 1000, Called: 400,
+		Callers: 2, Pace: 2000, Counts: cpus.NewCounts(2)}
 	out.Counts.Taken[1][cpus.Sync] = 8
 	got, want := *executed(&out), Executed{Stores: 3, Compared: 4, Answers: 8, RoundMedian: 5, RoundMax: 9, RoundsAll: 18,
 		Pace: 2000, Stolen: 600}
@@ -194,8 +196,8 @@ func TestSuspects(t *testing.T) {
 	for _, tt := range []struct {
 		protocol, mutation string
 		file, want         bool
-	}{{"native", "", false, false}, {"native", "drop-sync-3", false, true}, {"native", "", true, true}, {"word", "", false, true},
-		{"stop-machine", "", false, false}} {
+	}{{"native", "", false, false}, {"native", "drop-sync-3", false, true}, {"native", "", true, true},
+		{"word", "", false, true}, {"stop-machine", "", false, false}} {
 		c := config(t, "x86_64", tt.protocol, "gen:n=4", "2")
 		c.Mutation = tt.mutation
 		j := newJob(t, c)

@@ -48,8 +48,8 @@ func TestWarningsInWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
-	const nothing = "records gen:n=10: nothing to patch: the filter leaves no record that x86_64 can patch (0 refused for " +
-		"their alignment)"
+	const nothing = "records gen:n=10: nothing to patch: the filter leaves no record that x86_64 can patch (0 refused " +
+		"for their alignment)"
 	_, err := filtered(t, "native", "gen:n=10", "a", "b")
 	says(t, "no record", err, nothing+`: filter "a" matches no record`)
 	j, err := filtered(t, "native", "gen:n=10", "fn1 !fn1")
@@ -128,7 +128,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{[]int64{10}, false, false, "YES: within the budget; OK: 0 violations, 0 lost calls in 1 row", false},
 		{[]int64{11}, false, false, "NO: over the budget; OK: 0 violations, 0 lost calls in 1 row", true},
-		{[]int64{11, 12, 3}, false, false, "NO: over the budget in 2 of 3 rows; OK: 0 violations, 0 lost calls in 3 rows", true},
+		{[]int64{11, 12, 3}, false, false, "NO: over the budget in 2 of 3 rows; OK: 0 violations, 0 lost calls in 3 rows",
+			true},
 		{[]int64{1}, true, false, "INCOMPLETE; OK so far (1 of 5 rows): 0 violations, 0 lost calls", false},
 		{[]int64{1}, false, true, "OK: 0 violations, 0 lost calls in 2 rows", false},
 	} {
@@ -155,8 +156,8 @@ func TestAnswers(t *testing.T) {
 // TestBudgetOfEngines: a limit that no row of the engine could be held against is refused before anything runs.
 func TestBudgetOfEngines(t *testing.T) {
 	calibrated := timedConfig(t, "x86_64", "native", "gen:n=4", "busy=2,isolated=1", plainCosts()).Calibration
-	const isolated = "budget isolated=1: cannot be judged: the timed engine counts no interrupts of single CPUs without a " +
-		"calibration: name one"
+	const isolated = "budget isolated=1: cannot be judged: the timed engine counts no interrupts of single CPUs without " +
+		"a calibration: name one"
 	for _, tt := range []struct {
 		limit  string
 		table  results.Table

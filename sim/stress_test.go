@@ -96,8 +96,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestDisturb: by what the run's own random numbers say, one update in four fails at some store, though not on its way
-// back, and one in four is cancelled there; all of them if that is no trouble.
+// TestDisturb: by what the run's own random numbers say, one update in four fails at some store, though not on its
+// way back, and one in four is cancelled there; all of them if that is no trouble.
 func TestDisturb(t *testing.T) {
 	const patches = 5
 	l := newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=4", "2")))
@@ -160,8 +160,8 @@ func TestUpdatesGoWrong(t *testing.T) {
 	}
 }
 
-// TestClientGivesUp: a client goes on after an update that failed as it was to, with every site as it was, and ends with
-// any other error, which names it.
+// TestClientGivesUp: a client goes on after an update that failed as it was to, with every site as it was, and ends
+// with any other error, which names it.
 func TestClientGivesUp(t *testing.T) {
 	s := newStress(newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=4", "2"))), Trouble{})
 	other := errors.New("no memory")
@@ -197,7 +197,8 @@ func TestClientGivesUp(t *testing.T) {
 	}
 }
 
-// TestSomeRecords: a client asks for some of the records that can be patched, from one to all of them, in a run or not.
+// TestSomeRecords: a client asks for some of the records that can be patched, from one to all of them, in a run or
+// not.
 func TestSomeRecords(t *testing.T) {
 	l := newLive(t, newJob(t, config(t, "arm64", "native", "gen:n=12,misaligned=0.3", "2")))
 	s, rng := newStress(l, Trouble{}), rand.New(rand.NewPCG(1, 1))

@@ -74,10 +74,11 @@ func TestParseMachine(t *testing.T) {
 		"busy=1,isolated=2": "",
 		"0":                 fmt.Sprintf(`"0": want 1 to %d`, cpus.MaxCPUs),
 		"isolated=2":        `"isolated=2": at least one CPU must be busy, idle or irqsoff, for the patcher to run on`,
-		"busy=1,ofline=1":   `"busy=1,ofline=1": "ofline=1": no role "ofline"; there are ` + roles + `; did you mean offline?`,
-		"busi=1":            `"busi=1": no role "busi"; there are ` + roles + `; did you mean busy?`,
-		"busy=1,idle=x":     `"busy=1,idle=x": "idle=x": the number of CPUs must be a whole number, 0 or more`,
-		"busy=1,idle":       `"busy=1,idle": "idle": want a number of CPUs or ROLE=NUMBER`,
+		"idle=1,ofline=1": `"idle=1,ofline=1": "ofline=1": no role "ofline"; there are ` + roles +
+			`; did you mean offline?`,
+		"busi=1":        `"busi=1": no role "busi"; there are ` + roles + `; did you mean busy?`,
+		"busy=1,idle=x": `"busy=1,idle=x": "idle=x": the number of CPUs must be a whole number, 0 or more`,
+		"busy=1,idle":   `"busy=1,idle": "idle": want a number of CPUs or ROLE=NUMBER`,
 	} {
 		_, err := parseRoles(text)
 		says(t, text, err, want)
@@ -90,8 +91,8 @@ func TestParseMachine(t *testing.T) {
 
 // TestParseRate: from nothing to once a nanosecond, both included; no rate is the calibration's.
 func TestParseRate(t *testing.T) {
-	for text, want := range map[string]string{"0": "0", "1e9": "1e+09", "2.5": "2.5", "-1": "", "1000000001": "", "NaN": "",
-		"x": "", "": ""} {
+	for text, want := range map[string]string{"0": "0", "1e9": "1e+09", "2.5": "2.5", "-1": "", "1000000001": "",
+		"NaN": "", "x": "", "": ""} {
 		rate, err := parseRate(text)
 		if want == "" {
 			says(t, text, err, fmt.Sprintf("%q: want a number a second, from 0 to 1000000000", text))
