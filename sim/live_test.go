@@ -223,8 +223,9 @@ func TestWarning(t *testing.T) {
 // TestWarningAboutSkippedRecords: what is left out is said.
 func TestWarningAboutSkippedRecords(t *testing.T) {
 	j := newJob(t, config(t, "arm64", "native", "gen:n=100,misaligned=0.2", "2"))
-	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 ||
-		!containsText(w[0], fmt.Sprintf("refuses %d of 100", j.skipped)) {
+	want := fmt.Sprintf("records gen:n=100,misaligned=0.2: arm64 refuses %d of 100 for their alignment; they are left out",
+		j.skipped)
+	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 || w[0] != want {
 		t.Errorf("%d skipped: %q", j.skipped, w)
 	}
 }

@@ -150,3 +150,35 @@ func TestCheckpointAtTheEndOfALevel(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesOfCheckpoints: what cannot hold a checkpoint is refused before anything is searched, by its name.
+func TestPlacesOfCheckpoints(t *testing.T) {
+	m, err := new(setup(t, "x86_64", "word", "", 2, 1)).Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir:                           "checkpoint " + dir + ": not a file",
+		filepath.Join(dir, "no", "x"): "checkpoint " + filepath.Join(dir, "no", "x") + ": ",
+	} {
+		if _, err := Explore(t.Context(), m, Options{Checkpoint: path}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	path := filepath.Join(dir, "x")
+	s, err := newSearch(m, Options{Checkpoint: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.save(); err == nil || !strings.HasPrefix(err.Error(), "checkpoint "+path+": ") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Explore(t.Context(), m, Options{Checkpoint: path + ".not", Resume: true}); err == nil ||
+		!strings.HasPrefix(err.Error(), "checkpoint: ") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// TestDeadlocksInWords: who hangs, at which step, and whom it waits for.
+func TestDeadlocksInWords(t *testing.T) {
+	lock, unlock := poke.Step{Op: poke.Lock, Mutex: poke.TextMutex}, poke.Step{Op: poke.Unlock, Mutex: poke.TextMutex}
+	step := func(op poke.Op) poke.Step { return poke.Step{Op: op} }
+	round := poke.Step{Op: poke.Sync, Round: 1}
+	for _, tt := range []struct {
+		plans [][]poke.Step
+		cpu   int
+		want  string
+	}{
+		{[][]poke.Step{{lock, lock}}, 0,
+			"patcher 0 waits at Lock text_mutex for patcher 0, which has the lock and waits itself"},
+		{[][]poke.Step{{lock, step(poke.Expect), unlock}, {lock, step(poke.Raise), unlock}}, 0,
+			"patcher 0 waits at Expect for a message that never comes"},
+		{[][]poke.Step{{step(poke.StopMachine), round, step(poke.Resume)}}, 0,
+			"patcher 0 waits at Sync 1 for CPU 1, which stands still with interrupts off"},
+		{[][]poke.Step{{step(poke.StopMachine)}}, 0,
+			"the program is over, and the CPUs that it has stopped never go on"},
+		{[][]poke.Step{{{Op: poke.Publish, To: 1}, step(poke.Unpublish), step(poke.Unpublish), step(poke.WaitHandlers)}}, 0,
+			"patcher 0 waits at WaitHandlers"},
+		{[][]poke.Step{{{Op: poke.Fence}}, {lock, lock}}, 1,
+			"patcher 1 waits at Lock text_mutex for patcher 1, which has the lock and waits itself"},
+	} {
+		r, err := Explore(t.Context(), programs(t, tt.plans...), Options{Workers: 1})
+		if err != nil || r.Violation == nil {
+			t.Fatal(tt.want, r, err)
+		}
+		if v := r.Violation; v.Property != cpus.Deadlock || v.CPU != tt.cpu || v.Why != tt.want {
+			t.Errorf("%v, want %s", v, tt.want)
+		}
+	}
+}
+
+// TestStuckInWords: liveness says which update never ends, or which CPU never comes back, and what it is about.
+func TestStuckInWords(t *testing.T) {
+	for _, tt := range []struct {
+		plan   []poke.Step
+		shared func(w *world) cpus.Shared
+		want   cpus.Violation
+	}{
+		{[]poke.Step{{Op: poke.Sync, Round: 1}}, func(w *world) cpus.Shared { return mute{w} },
+			cpus.Violation{Property: cpus.StuckUpdate, CPU: 0, Why: "patcher 0 is at Sync 1, and whatever follows, no update " +
+				"of its ever ends"}},
+		{[]poke.Step{{Op: poke.Write, Part: poke.Breakpoint, To: 1}, {Op: poke.Sync, Round: 1}},
+			func(w *world) cpus.Shared { return gone{w} }, cpus.Violation{Property: cpus.StuckCPU, CPU: 0, Why: "never comes " +
+				"back between two calls"}},
+	} {
+		l := newLiveness(programs(t, tt.plan), Options{})
+		l.e.w.shared = tt.shared(l.e.w)
+		if cut, err := l.forward(t.Context()); err != nil || cut != "" {
+			t.Fatal(cut, err)
+		}
+		state, _ := l.stuck()
+		got, err := l.witness(state)
+		if err != nil || got.Violation.Property != tt.want.Property || got.Violation.CPU != tt.want.CPU ||
+			!strings.HasSuffix(got.Violation.Why, tt.want.Why) {
+			t.Errorf("%v, %v, want %v", got.Violation, err, tt.want)
+		}
+	}
+}
+
+// TestBrokenInWords: what an update was to leave, and what is there instead: text of a site, and the ops of a literal.
+func TestBrokenInWords(t *testing.T) {
+	for _, tt := range []struct{ arch, plan, want string }{
+		{"x86_64", "Write word\n    Sync 1",
+			"site 0: the program is over and left this instead of 0f 1f 44 00 00"},
+		{"arm64", "Write word\n    Sync 1", "site 0: the program is over and left this ops in the literal instead of"},
+	} {
+		p, err := poke.ParseProtocol("x.plan", []byte("name: x\nbatching: whole\nevery batch:\n    "+tt.plan+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := setup(t, tt.arch, "word", "", 1, 1)
+		s.Protocol = p
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(m)
+		w.sat[0] = sitting
+		left := m.final[0][0][0]
+		w.holdSite(&w.patcher[0], 0, left)
+		if w.found != nil {
+			t.Errorf("%s: %v of what was left as it was", tt.arch, w.found)
+		}
+		if tt.arch == "arm64" {
+			w.literal[0] = left.ops + 1
+		} else {
+			w.log[0], w.logged = store{0, 1 - w.base[0]}, 1
+		}
+		w.holdSite(&w.patcher[0], 0, left)
+		if v := w.found; v == nil || v.Property != cpus.BrokenSite || v.CPU != 0 || v.Addr != m.Code.Sites[0] ||
+			!strings.HasPrefix(fmt.Sprintf("site %d: %s", v.Site, v.Why), tt.want) || tt.arch == "arm64" &&
+			(v.Bytes != fmt.Sprintf("%#x", left.ops+1) || !strings.HasSuffix(v.Why, fmt.Sprintf(" %#x", left.ops))) {
+			t.Errorf("%v, want %s", v, tt.want)
+		}
+	}
+}
+
+// TestDigests: a checkpoint is of one model and one way of searching it: whatever changes either changes its name.
+func TestDigests(t *testing.T) {
+	digest := func(change func(*Setup), o Options) string {
+		s := setup(t, "x86_64", "breakpoint", "", 3, 2)
+		change(&s)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		under, err := newSearch(m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return under.digest()
+	}
+	same := func(*Setup) {}
+	seen := map[string]int{digest(same, Options{}): 0}
+	for i, change := range []func(*Setup){
+		func(s *Setup) { s.Protocol = poke.Named("per-site", s.Arch.Traits()) }, func(s *Setup) { s.Sites = 1 },
+		func(s *Setup) { s.Roles[2] = cpus.Isolated }, func(s *Setup) { s.Roles = s.Roles[:2] },
+		func(s *Setup) { s.Fetch = cpus.Quadword }, func(s *Setup) { s.Preempt = true },
+		func(s *Setup) { s.Lookup = int3.Hash }, func(s *Setup) { s.Refs = int3.SharedRef },
+		func(s *Setup) { s.Descending = true }, func(s *Setup) { s.Offset = 3 }, func(s *Setup) { s.Workload = Endless },
+		func(s *Setup) { s.Patchers = 2 }, func(s *Setup) { s.Switch = true }, func(s *Setup) { s.Lengths = []int{5, 1} },
+	} {
+		if before, there := seen[digest(change, Options{})]; there {
+			t.Errorf("changes %d and %d make one search", before, i+1)
+		}
+		seen[digest(change, Options{})] = i + 1
+	}
+	for _, o := range []Options{{Reduce: all}, {Reduce: Reductions{Order: true}}, {Exact: true}} {
+		if _, there := seen[digest(same, o)]; there {
+			t.Errorf("%+v is the same search", o)
+		}
+		seen[digest(same, o)] = -1
+	}
+	if digest(same, Options{}) != digest(same, Options{Workers: 3, LimitStates: 7}) {
+		t.Error("limits make another search")
+	}
+}
