@@ -3,10 +3,13 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sim/timed"
 )
@@ -105,4 +108,38 @@ func totals(t *testing.T, c Config) (sums [2]int) {
 		}
 	}
 	return sums
+}
+
+// TestPokesOfAScenario: a site of the kernel's own changes as the protocol says where that sends so many rounds; else
+// by a store, a fence behind it, and the rounds; and what fetches nothing afresh are rounds alone.
+func TestPokesOfAScenario(t *testing.T) {
+	j := newJob(t, timedConfig(t, "x86_64", "native", "gen:n=4", "2", plainCosts()))
+	for _, tt := range []struct {
+		cause  cpus.Cause
+		rounds int
+		want   string
+	}{
+		{cpus.StaticKey, 2, "Write word 0, Fence, Sync 1, Sync 2, Write word 1, Fence, Sync 1, Sync 2"},
+		{cpus.StaticKey, 0, "Write word 0, Fence, Write word 1, Fence"},
+		{cpus.CoreSync, 2, "Sync 1, Sync 2, Sync 1, Sync 2"},
+		{cpus.Stop, 1, "StopMachine, Resume, StopMachine, Resume"},
+	} {
+		s, err := j.sites()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.addAux(j, 2); err != nil {
+			t.Fatal(err)
+		}
+		part := j.entryPart(s, ledger.Entry{Cause: tt.cause, Pokes: 2, RoundsPerPoke: tt.rounds})
+		got := spelling.Each(part.Plan, poke.Step.String)
+		if strings.Join(got, ", ") != tt.want || part.Cause != tt.cause {
+			t.Errorf("%s: %q, want %s", tt.cause, got, tt.want)
+		}
+		for i, p := range part.Patches { // it goes back next time
+			if back := s.aux.patch[i]; back.Old != p.New || back.New != p.Old || p.Site != int32(4+i) || p.Old == p.New {
+				t.Errorf("%s: patch %d is %+v, and then %+v", tt.cause, i, p, back)
+			}
+		}
+	}
 }
