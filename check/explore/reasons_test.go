@@ -3,6 +3,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -73,7 +74,8 @@ func TestStuckInWords(t *testing.T) {
 	}
 }
 
-// TestBrokenInWords: what an update was to leave, and what is there instead: text of a site, and the ops of a literal.
+// TestBrokenInWords: what an update was to leave, and what is there instead: text of a site, and the ops of a
+// literal.
 func TestBrokenInWords(t *testing.T) {
 	for _, tt := range []struct{ arch, plan, want string }{
 		{"x86_64", "Write word\n    Sync 1",
@@ -149,5 +151,28 @@ func TestDigests(t *testing.T) {
 	}
 	if digest(same, Options{}) != digest(same, Options{Workers: 3, LimitStates: 7}) {
 		t.Error("limits make another search")
+	}
+}
+
+// TestNoWay: a violation that no second search finds again is an error, unless the limit of memory may have kept it
+// from that, or somebody wants an end: then there is no trace.
+func TestNoWay(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "", 2, 1) // where nothing breaks
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx    context.Context
+		memory uint64
+		want   error
+	}{{t.Context(), 0, errNoTrace}, {t.Context(), 1, nil}, {t.Context(), 1 << 40, nil}, {over, 0, nil}} {
+		var r Result
+		under := &search{m: m, o: Options{Reduce: all, LimitMemory: tt.memory}}
+		if err := under.findTrace(tt.ctx, &r); err != tt.want || r.Trace != nil {
+			t.Errorf("limit %d: %v, %v, want %v", tt.memory, err, r.Trace, tt.want)
+		}
 	}
 }
