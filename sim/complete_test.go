@@ -58,7 +58,8 @@ func TestConfigIsValidated(t *testing.T) {
 		`scenario ""`:              {Scenario: &Scenario{}},
 		"preempts no tasks":        {Preempt: true},
 	} {
-		if _, err := NewJob(c); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := NewJob(c) // "%!" is a format that its arguments do not fit
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 	}

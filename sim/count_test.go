@@ -181,7 +181,7 @@ func TestNewJobRefuses(t *testing.T) {
 	} {
 		bad := c
 		change(&bad)
-		if _, err := NewJob(bad); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := NewJob(bad); err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -86,7 +86,7 @@ func TestHardwareRefuses(t *testing.T) {
 		if err == nil {
 			_, err = NewHardware(j)
 		}
-		if err == nil || !strings.Contains(err.Error(), tt.reason) {
+		if err == nil || !strings.Contains(err.Error(), tt.reason) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}

@@ -176,3 +176,32 @@ func TestNoWay(t *testing.T) {
 		}
 	}
 }
+
+// TestSitesAlike: sites are alike when no program is about one of them any more, and none differs from the first in
+// what stands there, what is promised of it, how it changes, and what it names.
+func TestSitesAlike(t *testing.T) {
+	s := setup(t, "arm64", "native", "", 2, 2)
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change func(w *world)
+		alike  bool
+	}{
+		"as they are":          {func(*world) {}, true},
+		"before the last step": {func(w *world) { w.patcher[0].At = m.past[0] - 1 }, false},
+		"another text":         {func(w *world) { w.base[1]++ }, false},
+		"another promise":      {func(w *world) { w.settled[1] = cpus.PromiseOf(0, 2) }, false},
+		"another change":       {func(w *world) { w.begun[1]++ }, false},
+		"another ops":          {func(w *world) { w.literal[1]++ }, false},
+		"a store":              {func(w *world) { w.logged = 1 }, false},
+		"a batch":              {func(w *world) { w.published = 1 }, false},
+	} {
+		w := newWorld(m)
+		w.patcher[0].At = m.past[0]
+		if tt.change(w); w.sitesAlike() != tt.alike {
+			t.Errorf("%s: alike %v", name, w.sitesAlike())
+		}
+	}
+}
