@@ -244,3 +244,27 @@ func TestWordsOfSteps(t *testing.T) {
 
 // at is a CPU in the middle of something.
 func at(task cpus.Task) *cpus.CPU { return &cpus.CPU{Task: task} }
+
+// TestMemoryOfASearch: the states of a level and of the next one count, with the set of those that were seen, and the
+// most that there was is kept.
+func TestMemoryOfASearch(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "", 3, 2)
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	under, err := newSearch(m, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := 8 * m.layout.words
+	for range 12 {
+		looked := under.count(under.queue)
+		under.level()
+		want := under.seen.bytes() + uint64((looked+under.count(under.next))*each)
+		if p := under.progress(); p.Memory != want || p.Queue != 0 || under.peak.Load() < want {
+			t.Errorf("depth %d: %d bytes, at most %d, want %d", p.Depth, p.Memory, under.peak.Load(), want)
+		}
+		under.deeper()
+	}
+}
