@@ -10,8 +10,8 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// TestTakeDown: a CPU goes offline when nothing is asked of it and no other is on its way; preempted tasks beside it are
-// refused.
+// TestTakeDown: a CPU goes offline when nothing is asked of it and no other is on its way; preempted tasks beside it
+// are refused.
 func TestTakeDown(t *testing.T) {
 	arch, err := cpus.ParseArch("arm64")
 	if err != nil {
@@ -37,5 +37,39 @@ func TestTakeDown(t *testing.T) {
 	s.Preempt = true
 	if _, err := s.Model(); err == nil || !strings.Contains(err.Error(), "preempted tasks beside CPUs that go offline") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestComesUp: a CPU comes online where the path says how, and one is offline at first or goes there.
+func TestComesUp(t *testing.T) {
+	const word = "name: x\nbatching: whole\nevery batch:\n    Write word\n"
+	const up, down = "online:\n    come online\n    sync\n", "offline:\n    go offline\n"
+	for _, tt := range []struct {
+		file  string
+		role  cpus.Role
+		comes bool
+	}{
+		{word, cpus.Busy, false}, {word + up, cpus.Busy, false}, {word + up, cpus.Offline, true},
+		{word + up + down, cpus.Busy, true},
+	} {
+		s := setup(t, "arm64", "word", "", 3, 1)
+		var err error
+		if s.Protocol, err = poke.ParseProtocol("x.plan", []byte(tt.file)); err != nil {
+			t.Fatal(err)
+		}
+		s.Roles[2] = tt.role
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead := 0
+		m.eachPlace(func(ph cpus.Phase, _ string) {
+			if ph == cpus.Down {
+				dead++
+			}
+		})
+		if m.comesUp() != tt.comes || (dead > 0) != tt.comes {
+			t.Errorf("%q with a CPU that is %s: %v, %d places", tt.file, tt.role, m.comesUp(), dead)
+		}
 	}
 }
