@@ -259,7 +259,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		}
 		return "loads the ops of " + site + ": " + w.opsName(c.Ops)
 	case cpus.Calling:
-		return "calls " + w.opsName(was.Ops) + " for " + site + ": " + w.event.String()
+		return strings.TrimSuffix("calls "+w.opsName(was.Ops)+" for "+site+": "+w.event.String(), ": ") // it may doubt first
 	case cpus.Searching:
 		return "looks " + site + " up"
 	case cpus.Crossing:

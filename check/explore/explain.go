@@ -59,12 +59,13 @@ func (t *Trace) lines(width int) string {
 	var b strings.Builder
 	for n := range t.Steps {
 		s := &t.Steps[n]
-		below := t.windows(n, who)
+		var below []string
 		for i, site := range s.Sites {
 			if n == 0 || site.Bytes != t.Steps[n-1].Sites[i].Bytes || site.Literal != t.Steps[n-1].Sites[i].Literal {
-				below = slices.Insert(below, 0, fmt.Sprintf("site %d: %s", i, site.text()))
+				below = append(below, fmt.Sprintf("site %d: %s", i, site.text()))
 			}
 		}
+		below = append(below, t.windows(n, who)...)
 		line := fmt.Sprintf("%3d. %s: %s", n+1, s.Who, s.What)
 		b.WriteString(indented(line, 5, width))
 		for _, line := range below {
@@ -80,8 +81,9 @@ func indented(line string, by, width int) string {
 	if width <= by {
 		return line + "\n"
 	}
-	first, rest, _ := strings.Cut(text.WrapSoft(line, width), "\n")
-	out := strings.TrimRight(first, " ") + "\n"
+	line, lead := strings.TrimLeft(line, " "), line[:len(line)-len(strings.TrimLeft(line, " "))]
+	first, rest, _ := strings.Cut(text.WrapSoft(line, width-len(lead)), "\n")
+	out := lead + strings.TrimRight(first, " ") + "\n"
 	if rest != "" {
 		rest = strings.Join(strings.Fields(rest), " ")
 		for next := range strings.SplitSeq(text.WrapSoft(rest, width-by), "\n") {

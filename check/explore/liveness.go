@@ -260,7 +260,7 @@ func (l *liveness) witness(state uint32) (*Trace, error) {
 	for i := range l.m.Roles {
 		switch c := &w.cpu[i]; {
 		case !c.BetweenCalls():
-			v.CPU, v.Why = i, fmt.Sprintf("it is %s, and whatever follows, it never comes back between two calls", c.Phase)
+			v.CPU, v.Why = i, fmt.Sprintf("it is %s, and whatever follows, it never comes back between two calls", w.cpuState(i))
 			return t, nil
 		case w.parked[i].There():
 			v.CPU, v.Why = i, "the task that was preempted there never ends its call"

@@ -39,11 +39,11 @@ func TestIndented(t *testing.T) {
 			t.Fatalf("width %d: %q", width, got)
 		}
 		for i, l := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
-			if width > 5 && len(l) > width || i > 0 && !strings.HasPrefix(l, "     ") || strings.HasSuffix(l, " ") {
+			if width > 5 && len(l) > width || !strings.HasPrefix(l, []string{"  7", "     "}[min(i, 1)]) || strings.HasSuffix(l, " ") {
 				t.Errorf("width %d, line %d: %q", width, i, l)
 			}
 		}
-		if one := width <= 5 || width >= len(strings.TrimSpace(line)); one != (strings.Count(got, "\n") == 1) {
+		if one := width <= 5 || width >= len(line); one != (strings.Count(got, "\n") == 1) {
 			t.Errorf("width %d: %q", width, got)
 		}
 	}
@@ -62,5 +62,14 @@ func TestMostPatchers(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%d patchers: %v, want %q", n, err, want)
 		}
+	}
+}
+
+// TestSitesInOrder: below a step stand the sites that it has changed, in their order, each with its text.
+func TestSitesInOrder(t *testing.T) {
+	sites := []Site{{Bytes: "00"}, {Bytes: "11"}, {Bytes: "22"}}
+	got := (&Trace{Steps: []Step{{Who: "patcher 0", What: "waits", Sites: sites}}}).lines(0)
+	if a, b := strings.Index(got, "site 0: 00"), strings.Index(got, "site 2: 22"); a < 0 || b < a {
+		t.Error(got)
 	}
 }
