@@ -177,8 +177,11 @@ var ErrDead = errors.New("the machine's process has died of an earlier update")
 
 // Update is as a Machine's. That the process dies of it is a finding.
 func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
-	if c.dead {
+	switch {
+	case c.dead:
 		return Outcome{}, ErrDead
+	case ctx.Err() != nil: // not begun: what the process is told comes too late for a short update
+		return Outcome{}, context.Cause(ctx)
 	}
 	sent := *u
 	sent.Shape.Entry = nil // no function goes through a pipe; who takes it back asks for none
