@@ -3,20 +3,15 @@
 package prove
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/golden"
 	"github.com/textpoke/textpoke/poke"
 )
-
-var rewrite = flag.Bool("update", false, "write testdata/certificates.txt")
 
 // TestCertificatesArePinned: how many views each certificate has, how often a step leads
 // from one to another, and what its obligations are called. Whoever changes a number says
@@ -48,17 +43,5 @@ func TestCertificatesArePinned(t *testing.T) {
 			}
 		}
 	}
-	const path = "testdata/certificates.txt"
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("%s (-want +got):\n%s", path, d)
-	}
+	golden.Check(t, "testdata/certificates.txt", []byte(b.String()))
 }
