@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // TestReducedStateCounts holds how many states each reduction leaves against a file: one that does less than it could
@@ -49,4 +50,43 @@ func TestReducedStateCounts(t *testing.T) {
 		}
 	}
 	golden(t, "reduced.txt", b.String())
+}
+
+// TestSingleCounts: where CPUs can do something to each other, or steps are not known to commute, no call is left out.
+func TestSingleCounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Setup)
+		want   bool
+	}{
+		"alone":        {func(*Setup) {}, true},
+		"two patchers": {func(s *Setup) { s.Patchers, s.Sites = 2, 2 }, false},
+		"preempted":    {func(s *Setup) { s.Preempt = true }, false},
+		"shared":       {func(s *Setup) { s.Refs = int3.SharedRef }, false},
+		"uncounted":    {func(s *Setup) { s.Refs = int3.NoRef }, true},
+		"NMIs":         {func(s *Setup) { s.Protocol = parsed(t, "nmi:\n    call a site\n    sync\n") }, false},
+		"comes online": {func(s *Setup) { s.Protocol = parsed(t, "online:\n    come online\n    sync\n") }, false},
+	} {
+		s := setup(t, "x86_64", "breakpoint", "", 3, 1)
+		tt.change(&s)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if e := newExpander(m, single); e.reduce.Single != tt.want || e.reduce.Symmetry == tt.want {
+			t.Errorf("%s: %+v", name, e.reduce)
+		}
+		if e := newExpander(m, Reductions{Single: true, Symmetry: true}); e.reduce.Single || !e.reduce.Symmetry {
+			t.Errorf("%s, without the order: %+v", name, e.reduce)
+		}
+	}
+}
+
+// parsed is a protocol that stores a word, and what else it says.
+func parsed(t *testing.T, more string) *poke.Protocol {
+	t.Helper()
+	p, err := poke.ParseProtocol("x.plan", []byte("name: x\nbatching: whole\nevery batch:\n    Write word\n    Sync 1\n"+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

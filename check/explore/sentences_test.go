@@ -71,6 +71,9 @@ func TestSentences(t *testing.T) {
 			func(*Setup) {}},
 		{"x86_64 NMI", "x86_64", "", word + "nmi:\n    look at cr3\n    load kernel cr3\n    call a site\n    sync\n",
 			func(s *Setup) { s.Roles[1], s.Fetch = cpus.Isolated, cpus.Quadword }},
+		{"riscv64 native, no fence", "riscv64", "native", "", func(s *Setup) {
+			s.Mutation = setup(t, "riscv64", "native", "no-fence", 2, 1).Mutation
+		}},
 		{"arm64 guard", "arm64", "", word +
 			"site:\n    fetch guard\n    await guard\n    fetch site\n    call\n", func(*Setup) {}},
 	} {

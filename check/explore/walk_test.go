@@ -85,7 +85,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkGoesOn: what violates a property is left out, and the walk goes on; whoever ends it gets the reason.
+// TestWalkGoesOn: a walk leaves violations out and goes on; its error says why it was ended.
 func TestWalkGoesOn(t *testing.T) {
 	s := setup(t, "x86_64", "breakpoint", "drop-sync-1", 2, 1)
 	m, err := s.Model()
@@ -146,7 +146,7 @@ func TestLimitsInWords(t *testing.T) {
 	}
 }
 
-// TestLookers: whoever watches a search is told how far it has got.
+// TestLookers: a search tells its watchers how far it has got.
 func TestLookers(t *testing.T) {
 	s := setup(t, "x86_64", "breakpoint", "", 2, 1)
 	m, err := s.Model()

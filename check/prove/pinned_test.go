@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,4 +45,32 @@ func TestCertificatesArePinned(t *testing.T) {
 		}
 	}
 	golden.Check(t, "testdata/certificates.txt", []byte(b.String()))
+}
+
+// TestTextsArePinned: the outline of each kernel's protocol, the ways to violations where a step is missing, and the
+// hash of the obligations, which solvers accept in .ci/prove: run that where a hash changes.
+func TestTextsArePinned(t *testing.T) {
+	var b strings.Builder
+	mutations := map[string]string{"x86_64": "drop-sync-2", "arm64": "no-grace-period", "riscv64": "no-fence"}
+	for _, arch := range cpus.ArchNames() {
+		mutation := mutations[arch]
+		p := closed(t, setup(t, arch, "native", ""))
+		o, err := p.Explain(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s", arch, o)
+		for _, quantified := range []bool{false, true} {
+			hash := sha256.New()
+			for _, o := range p.Obligations(quantified) {
+				fmt.Fprintln(hash, o.Text(true))
+			}
+			fmt.Fprintf(&b, "quantified %t: %x\n", quantified, hash.Sum(nil))
+		}
+		broken := closed(t, setup(t, arch, "native", mutation))
+		for _, x := range broken.Broken {
+			fmt.Fprintf(&b, "%s: %s: %s\n%s", mutation, x.Property, x.Step, x.Story)
+		}
+	}
+	golden.Check(t, "testdata/texts.txt", []byte(b.String()))
 }

@@ -280,7 +280,7 @@ func init() {
 	os.Exit(0)
 }
 
-// serve is a child's life. What is left of it is its last machine.
+// serve is a child's life. It returns its last machine.
 func serve(in io.Reader, out io.Writer, files [2]*os.File) (m *Machine) {
 	receive, send := gob.NewDecoder(in), gob.NewEncoder(out)
 	requests := make(chan request)

@@ -166,7 +166,7 @@ func TestStoreBench(t *testing.T) {
 	}
 }
 
-// TestPublishBench: what is published for a time is gone.
+// TestPublishBench: a batch that was published for a time is gone.
 func TestPublishBench(t *testing.T) {
 	b := benched(t)
 	g := b.Ground(0, poke.Sorted, -1)

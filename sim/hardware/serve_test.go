@@ -144,7 +144,7 @@ func TestServesNoLonger(t *testing.T) {
 	}
 }
 
-// TestServesNobody: a child that nobody talks to, or hears, ends.
+// TestServesNobody: a child ends when its parent neither talks to it nor listens.
 func TestServesNobody(t *testing.T) {
 	_, end := within(t)
 	if m := end(); m != nil {
