@@ -43,6 +43,15 @@ var tests = map[string]test{
 	"interruptible": {"cpu", (*machine).interruptible},
 	// The function that called the one whose entry was reached.
 	"from": {"function", (*machine).calledFrom},
+	// Its first argument is the address of a variable.
+	"given": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
+		at, err := symbol(m.image, []string{c.arg})
+		if err != nil {
+			return false, err
+		}
+		r, err := m.Registers(cpu)
+		return err == nil && r.Arg(0) == at, err
+	}},
 	// The argument of this number, from 0, lies in a large page that is a table of small ones now: entry and slot are its.
 	"split": {"number", (*machine).split},
 	// Some page of that table can be written now.
@@ -65,6 +74,15 @@ var tests = map[string]test{
 	"set": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
 		w, err := m.variable(cpu, c.arg)
 		return w != 0, err
+	}},
+	// The head of a list (struct list_head) points elsewhere than at itself.
+	"listed": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
+		at, err := symbol(m.image, []string{c.arg})
+		if err != nil {
+			return false, err
+		}
+		w, err := m.Word(cpu, at)
+		return err == nil && w != at, err
 	}},
 	// The upper half of slot is not 0: of a descriptor's second word, its count of references (struct bp_patching_desc).
 	"used": {"", func(m *machine, cpu int, _ condition) (bool, error) {

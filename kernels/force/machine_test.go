@@ -143,6 +143,10 @@ func TestConditions(t *testing.T) {
 		{"from f", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, fAt+7) }, true},
 		{"from g", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, fAt+7) }, false},
 		{"from f", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, 7) }, false},
+		{"given a_word", func(_ *machine, s *server) { s.regs[1][rdi] = wordAt }, true},
+		{"given a_word", func(_ *machine, s *server) { s.regs[1][rdi] = wordAt + 8 }, false},
+		{"listed a_word", func(_ *machine, s *server) { s.word(wordAt, wordAt) }, false},
+		{"listed a_word", func(_ *machine, s *server) { s.word(wordAt, wordAt+8) }, true},
 		{"zero a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, true}, {"zero a_word", func(_ *machine,
 			s *server) {
 			s.word(wordAt, 1<<40)
@@ -178,7 +182,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", c.text, got, err, c.want)
 		}
 	}
-	for _, text := range []string{"online 1", "from f", "set nobody", "set a_word", "waited-for nobody",
+	for _, text := range []string{"online 1", "from f", "set nobody", "set a_word", "given nobody", "listed nobody", "listed a_word", "waited-for nobody",
 		"waited-for text_mutex", "breakpoint", "clear",
 		"changed", "large", "used", "split 0", "writable"} {
 		m, _ := stands(t) // nothing is mapped

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,6 +44,7 @@ var kinds = map[string]func(arg string) (*action, error){
 	"module-load":     module,
 	"uprobe":          uprobe,
 	"trap":            trap,
+	"optimizer":       optimizer,
 	"encapsulation":   encapsulation,
 	"reload":          reload,
 	"churn":           churn,
@@ -234,18 +235,26 @@ func kprobe(kind, where string) (*action, error) {
 func later() {
 	for range 300 {
 		time.Sleep(200 * time.Millisecond)
-		if !working() {
+		if len(tasks(working)) == 0 {
 			return
 		}
 	}
 }
 
-func working() bool {
+func working(name string) bool {
+	return strings.HasPrefix(name, "kworker/") && strings.Contains(name, "+")
+}
+
+// tasks are the numbers of processes, and of the kernel's threads, that have such names.
+func tasks(named func(string) bool) (ids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	return slices.ContainsFunc(files, func(file string) bool {
+	for _, file := range files {
 		name, _ := os.ReadFile(file)
-		return strings.HasPrefix(string(name), "kworker/") && strings.Contains(string(name), "+")
-	})
+		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && named(string(name)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // module is a kernel module in the initramfs.

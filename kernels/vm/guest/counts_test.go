@@ -350,7 +350,7 @@ func TestSmallFiles(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	if err := pin(1023); err == nil || !strings.HasPrefix(err.Error(), "pin to CPU 1023: ") {
+	if err := pin(own, 1023); err == nil || !strings.HasPrefix(err.Error(), "pin to CPU 1023: ") {
 		t.Error(err)
 	}
 }

@@ -28,6 +28,8 @@ func TestSwitchesLackFiles(t *testing.T) {
 		{"uprobe:program", "uprobe_events", missing("open", "options/record-cmd")},
 		{"uprobe:program", "uprobe_events options/record-cmd", missing("stat", "events/vm/enable")},
 		{"trap", "", "probe of getppid: " + missing("open", "kprobe_events")},
+		{"optimizer:f", "", "probe of f: " + missing("open", "kprobe_events")},
+		{"optimizer:f", "kprobe_events", missing("open", "events/vm/optimizer/enable")},
 		{"kprobe:f", "kprobe_events", missing("stat", "events/vm/probe/enable")},
 		{"kretprobe:f+4", "", "kprobe at f+4: " + missing("open", "kprobe_events")},
 		{"on-the-way-up", "set_ftrace_filter", missing("open", "events/sched/sched_switch/enable")},

@@ -58,7 +58,7 @@ func run(args []string, pinned bool) error {
 // makes no threads or garbage by itself.
 func start() error {
 	runtime.LockOSThread() // that the thread which is pinned is the one that goes on
-	err := pin(0)
+	err := pin(own, 0)
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}} {
 		if wrong := syscall.Mount(m[0], m[1], m[0], 0, ""); wrong != nil {
 			err = fmt.Errorf("mount %s: %w", m[1], wrong)
@@ -137,11 +137,14 @@ func (j *job) trace() error {
 	return nil
 }
 
-// pin keeps this process on one CPU.
-func pin(cpu int) error {
+// own is the task that asks.
+const own = 0
+
+// pin keeps a task on one CPU.
+func pin(task, cpu int) error {
 	var mask [16]uint64
 	mask[cpu/64] = 1 << (cpu % 64)
-	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(task), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
 	if e != 0 {
 		return fmt.Errorf("pin to CPU %d: %w", cpu, e)
 	}
@@ -166,7 +169,7 @@ func another(task, arg string) (pid int, err error) {
 func spin(cpu string) error {
 	n, err := strconv.Atoi(cpu)
 	if err == nil {
-		err = pin(n)
+		err = pin(own, n)
 	}
 	for err == nil {
 		syscall.Getppid()

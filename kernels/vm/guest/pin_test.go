@@ -12,7 +12,7 @@ import (
 // TestPin: a thread that is pinned may use one CPU.
 func TestPin(t *testing.T) {
 	runtime.LockOSThread() // it ends with the test
-	if err := pin(0); err != nil {
+	if err := pin(own, 0); err != nil {
 		t.Skip("skipped:", err)
 	}
 	if on := allowed("/proc/thread-self/status"); on != "0" {

@@ -116,7 +116,7 @@ func TestTogether(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if err := pin(0); err != nil {
+		if err := pin(own, 0); err != nil {
 			t.Skip("skipped:", err)
 		}
 		a, err := newAction("together:0:static-key:delayacct_key&churn&&idle")

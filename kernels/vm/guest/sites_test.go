@@ -109,7 +109,7 @@ func sites(number string) (*action, error) {
 	for cpu := 1; cpu <= 2; cpu++ {
 		go func() {
 			runtime.LockOSThread()
-			for err := pin(cpu); ; {
+			for err := pin(own, cpu); ; {
 				if got := m.call(); err != nil || got != n {
 					say(facts{"Fail": fmt.Sprintf("CPU %d executed %d of %d sites: %v", cpu, got, n, err)})
 					os.Exit(1)

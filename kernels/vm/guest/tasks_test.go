@@ -24,7 +24,7 @@ func TestTasks(t *testing.T) {
 	was := kinds["own"]
 	defer func() { kinds["own"] = was }()
 	runtime.LockOSThread() // it ends with the test
-	if err := pin(0); err != nil {
+	if err := pin(own, 0); err != nil {
 		t.Skip("skipped:", err)
 	}
 	number := `strconv.Atoi: parsing "x": invalid syntax`

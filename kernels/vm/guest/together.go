@@ -32,15 +32,19 @@ func together(arg string) (*action, error) {
 	return &action{on: nothing, off: nothing, prepare: func() error {
 		runtime.LockOSThread()                       // CPUs are a thread's
 		_ = write(tracing+"options/record-cmd", "0") // what an event changes then is its own
-		defer func() { _ = write(cpu1, "1") }()      // hotplug may be killed in between
+		// Since 7.0 a thread optimises kprobes, which was work of CPU 0 (kprobe_optimizer_thread, kernel/kprobes.c).
+		for _, id := range tasks(func(name string) bool { return strings.HasPrefix(name, "kprobe-optimize") }) {
+			_ = pin(id, 0)
+		}
+		defer func() { _ = write(cpu1, "1") }() // hotplug may be killed in between
 		for i, name := range names[1:] {
 			if name == "" {
 				continue
 			}
 			cpu := (i + 1) % 2
-			_ = pin(cpu) // so that it also starts there; a CPU that is down it waits for
+			_ = pin(own, cpu) // so that it also starts there; a CPU that is down it waits for
 			pid, err := another("switch", fmt.Sprint(cpu)+" "+name)
-			if err := errors.Join(err, pin(0)); err != nil {
+			if err := errors.Join(err, pin(own, 0)); err != nil {
 				return err
 			}
 			defer func() {
@@ -62,7 +66,7 @@ func switched(arg string) error {
 	n, err := strconv.Atoi(cpu)
 	a, wrong := newAction(name)
 	for err = errors.Join(err, wrong); err == nil; {
-		if err = pin(n); errors.Is(err, syscall.EINVAL) { // the CPU is down
+		if err = pin(own, n); errors.Is(err, syscall.EINVAL) { // the CPU is down
 			err = nil
 			continue
 		}
@@ -167,6 +171,26 @@ func trap(string) (*action, error) {
 		return nil
 	}
 	return &action{on: calls, off: calls}, write(tracing+"events/vm/trap/enable", "1")
+}
+
+// optimizer is a probe at a place that becomes a jump, after five ticks (OPTIMIZE_DELAY, kernel/kprobes.c), and a breakpoint
+// again. It takes no mutex of the tracer's files, as other actions do: it would go in step with them.
+func optimizer(place string) (*action, error) {
+	if err := add(tracing+"kprobe_events", "p:vm/optimizer "+place+"\n"); err != nil {
+		return nil, fmt.Errorf("probe of %s: %w", place, err)
+	}
+	if err := write(tracing+"events/vm/optimizer/enable", "1"); err != nil {
+		return nil, err
+	}
+	a, err := writes("/proc/sys/debug/kprobes-optimization", "1", "0")
+	if err == nil {
+		on := a.on
+		a.on = func() error {
+			defer time.Sleep(100 * time.Millisecond)
+			return on()
+		}
+	}
+	return a, err
 }
 
 // encapsulation is a socket for tunnels, which counts the key udp_encap_needed_key up (net/ipv4/udp.c).
