@@ -58,6 +58,9 @@ func TestNMIs(t *testing.T) {
 		if says := strings.Contains(r.Assumes(), "non-maskable"); says {
 			t.Errorf("%s %s: %s", c.arch, c.protocol, r.Assumes())
 		}
+		if says := strings.HasSuffix(r.Assumes(), "; not proved: that updates end"); says != (r.Verdict != Proved || r.Stuck != "") {
+			t.Errorf("%s %s, %s: %s", c.arch, c.protocol, r.Verdict, r.Assumes())
+		}
 	}
 }
 
