@@ -62,8 +62,8 @@ func (m *machine) answer(asked string) string {
 	return m.Answer(asked)
 }
 
-func (m *machine) serve(t *testing.T) *gdb.Client {
-	c, _, err := gdb.Dial(t.Context(), "unix", m.listen(t), gdb.LayoutOf("riscv64"))
+func (m *machine) serve(t *testing.T, arch string) *gdb.Client {
+	c, _, err := gdb.Dial(t.Context(), "unix", m.listen(t), gdb.LayoutOf(arch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,9 @@ func recorderOf(t *testing.T) (*recorder, *machine) {
 	k := image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_RISCV),
 		Segments: []vmlinux.Segment{{Addr: begins, Data: text}}}, Symbols: vmlinux.NewSymbols("", symbols)})
 	m := &machine{memory: map[uint64]byte{}}
-	x := &recorder{Recording: &Recording{Arch: "riscv64", CPUs: 2}, Client: m.serve(t), kernel: k,
-		at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
+	x := &recorder{Recording: &Recording{Arch: "riscv64", CPUs: 2}, Client: m.serve(t, "riscv64"), kernel: k,
+		at: map[uint64]Watch{}, returns: map[uint64][]pending{},
+		counts: map[uint64]Kind{}}
 	for _, w := range []Watch{{Kind: Begin, Function: "arch_ftrace_update_code", At: begins},
 		{Kind: Store, Function: "__patch_insn_write", At: stores, args: []string{at, from, length}},
 		{Kind: Round, Function: "flush_icache_all", At: flushes}, {Kind: Answer, Function: "ipi_remote_fence_i", At: answers}} {

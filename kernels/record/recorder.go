@@ -49,7 +49,8 @@ func Record(ctx context.Context, c Config) (*Recording, error) {
 		r.Watched = append(r.Watched, fmt.Sprintf("%s %s (%s)", w.Kind, w.Function, w.Evidence))
 	}
 	r.Watched = append(r.Watched, notes...)
-	x := &recorder{Recording: r, kernel: k, arch: arch, at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
+	x := &recorder{Recording: r, kernel: k, arch: arch, at: map[uint64]Watch{}, returns: map[uint64][]pending{},
+		counts: map[uint64]Kind{}}
 	for _, w := range watches {
 		x.at[w.At] = w
 	}
@@ -88,7 +89,10 @@ type recorder struct {
 	at      map[uint64]Watch
 	returns map[uint64][]pending // by address: who is to return there
 	last    uint64               // where the machine's way ends
+	early   Watch                // what stores, where it is recorded at its early load
+	stored  [4]uint64            // the CPU of the last such store, its stack, and two arguments
 	refs    map[uint64]*count    // words by which handlers find a batch
+	counts  map[uint64]Kind      // by the address behind an instruction: what it does to such a word
 	base    uint64               // where the kernel's text begins
 	text    []byte               // the kernel's text after the steps so far
 }
@@ -108,6 +112,7 @@ type pending struct {
 	name  string
 	frame uint64 // of Trap: where the registers lie
 	site  uint64
+	took  bool // its reference
 }
 
 // stackBits are those of an address within a task's stack of 16 KiB, which is aligned so (THREAD_SIZE, 5.10 to 7.3).
@@ -126,8 +131,12 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error, c
 			return err
 		}
 	}
-	for at := range x.at {
-		if err := x.Insert(gdb.Breakpoint(at)); err != nil {
+	for at, w := range x.at {
+		point := gdb.Breakpoint(at)
+		if w.early.variable != 0 { // QEMU forgets all code that it has translated at every breakpoint
+			point, x.early = gdb.Loads(w.early.variable, w.early.bytes), w
+		}
+		if err := x.Insert(point); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,16 @@ func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
 	if len(x.Steps) > maxSteps {
 		return fmt.Errorf("more than %d steps", maxSteps)
 	}
+	if stop.Watched != 0 && stop.Watched == x.early.early.variable {
+		return x.stores(stop.CPU, regs)
+	}
+	for cpu := range x.CPUs {
+		if err := x.missed(cpu, stop.CPU); err != nil {
+			return err
+		}
+	}
 	if stop.Watched != 0 {
-		return x.referred(stop.CPU, stop.Watched)
+		return x.referred(stop.CPU, stop.Watched, regs.PC())
 	}
 	if err := x.returned(regs); err != nil {
 		return err
@@ -44,11 +52,33 @@ func (x *recorder) moved(cpu int, sp uint64) {
 	}
 }
 
+// missed looks at a CPU while another one has the machine stopped: of two that stop for what they watch the server tells of one.
+func (x *recorder) missed(cpu, by int) error {
+	if x.early.At == 0 || cpu == by {
+		return nil
+	}
+	regs, err := x.Registers(cpu)
+	if err != nil {
+		return err
+	}
+	return x.stores(cpu, regs)
+}
+
+// stores is a CPU that may be behind the early load of what stores. The server may tell of one again that was missed.
+func (x *recorder) stores(cpu int, regs gdb.Registers) error {
+	now := [4]uint64{uint64(cpu), regs.SP(), regs.Arg(1), regs.Arg(2)}
+	if regs.PC() != x.early.early.behind || now == x.stored {
+		return nil
+	}
+	x.stored = now
+	return x.entered(cpu, x.early, regs)
+}
+
 // entered is a CPU at the first instruction of a watched function.
 func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 	s := Step{CPU: cpu, Kind: w.Kind, Name: w.Function}
 	back := pending{cpu: cpu}
-	behind, err := x.caller(cpu, regs, &back)
+	behind, err := x.caller(cpu, regs, w, &back)
 	if err != nil {
 		return err
 	}
@@ -99,14 +129,14 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 // the breakpoint, which has one byte.
 const trapIP = 16 * 8
 
-// caller is where a function that has just been entered returns to.
-func (x *recorder) caller(cpu int, regs gdb.Registers, p *pending) (uint64, error) {
-	p.sp = regs.SP()
+// caller is where a watched function returns to.
+func (x *recorder) caller(cpu int, regs gdb.Registers, w Watch, p *pending) (uint64, error) {
+	p.sp = regs.SP() + w.early.grown
 	if link, ok := regs.Link(); ok {
 		return link, nil
 	}
 	p.sp += 8
-	return x.Word(cpu, regs.SP())
+	return x.Word(cpu, p.sp-8)
 }
 
 // answers is the function by which CPUs answer a round; "" where it is no round of patchers, and firmware where no
@@ -256,8 +286,9 @@ func (x *recorder) watchReferences(cpu int) error {
 	return nil
 }
 
-// referred is a CPU that has stored to a word of references.
-func (x *recorder) referred(cpu int, at uint64) error {
+// referred is a CPU that has stored to a word of references. What an instruction does is known from its first time on: where
+// two CPUs store at a time, the server tells of one, and the word has changed by both.
+func (x *recorder) referred(cpu int, at, pc uint64) error {
 	c := x.refs[at]
 	if c == nil {
 		return fmt.Errorf("the machine stopped for a store to %#x, which is not watched", at)
@@ -266,31 +297,41 @@ func (x *recorder) referred(cpu int, at uint64) error {
 	if err != nil {
 		return err
 	}
-	now := binary.LittleEndian.Uint64(append(b, 0, 0, 0, 0)[:8])
-	s := Step{CPU: cpu, Name: c.name}
-	switch more, handles := now > c.value, x.handles(cpu); {
-	case now == c.value:
+	was := c.value
+	c.value = binary.LittleEndian.Uint64(append(b, 0, 0, 0, 0)[:8])
+	s, p := Step{CPU: cpu, Kind: x.counts[pc], Name: c.name}, x.handler(cpu)
+	switch more := c.value > was; {
+	case s.Kind != "":
+	case c.value == was:
 		return nil
-	case handles && more:
+	case p != nil && more:
 		s.Kind = Take
-	case handles:
+	case p != nil:
 		s.Kind = Give
 	case more:
 		s.Kind = Publish
 	default:
 		s.Kind = Unpublish
 	}
-	c.value = now
+	x.counts[pc] = s.Kind
+	if p != nil && s.Kind == Take {
+		if p.took { // another CPU has changed the word meanwhile, and it tried again
+			return nil
+		}
+		p.took = true
+	}
 	x.Steps = append(x.Steps, s)
 	return nil
 }
 
-// handles tells whether a CPU is in the handler of a breakpoint.
-func (x *recorder) handles(cpu int) bool {
+// handler is the call of a breakpoint's handler that a CPU is in; nil for none.
+func (x *recorder) handler(cpu int) *pending {
 	for _, list := range x.returns {
-		if slices.ContainsFunc(list, func(p pending) bool { return p.cpu == cpu && p.kind == Leave }) {
-			return true
+		for i := range list {
+			if list[i].cpu == cpu && list[i].kind == Leave {
+				return &list[i]
+			}
 		}
 	}
-	return false
+	return nil
 }

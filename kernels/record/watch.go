@@ -20,6 +20,7 @@ type Watch struct {
 	At       uint64
 	Evidence string // why it is this one
 	args     []string
+	early    load // where it is recorded in place of its first instruction, if its variable is not 0
 }
 
 // The meanings of a watched function's arguments; steps.go takes a callback and the
@@ -69,7 +70,7 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 		if !there || r.Needs != "" && !k.Has(r.Needs) || slices.ContainsFunc(list, same) {
 			continue
 		}
-		w := Watch{r.Kind, r.Function, addr, r.Function + " is there", r.Args}
+		w := Watch{Kind: r.Kind, Function: r.Function, At: addr, Evidence: r.Function + " is there", args: r.Args}
 		if r.Needs != "" {
 			w.Evidence = r.Needs + " is there"
 		}
@@ -79,6 +80,9 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 				continue
 			}
 			w.Evidence = strings.Join(way, " calls ")
+		}
+		if w.Kind == Store {
+			w.early, _ = earlyLoad(k, addr)
 		}
 		list = append(list, w)
 	}
