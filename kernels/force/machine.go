@@ -125,6 +125,9 @@ func (m *machine) to(ctx context.Context, st *Step) error {
 // slice is for how long a CPU runs before the one that answers interrupts gets its turn.
 const slice = 5 * time.Millisecond
 
+// glance is for how long a CPU runs before it is asked whether it can come to its place at all.
+const glance = 100 * time.Millisecond
+
 func (m *machine) until(ctx context.Context, st *Step) error {
 	var held *hold
 	if st.answers != everybody {
@@ -139,8 +142,11 @@ func (m *machine) until(ctx context.Context, st *Step) error {
 			return err
 		}
 		wait := time.Until(deadline)
-		if held != nil {
+		switch {
+		case held != nil:
 			wait = min(wait, slice)
+		case st.unless != nil:
+			wait = min(wait, glance)
 		}
 		stop, err := m.WaitFor(max(wait, time.Millisecond))
 		if err != nil {
