@@ -288,7 +288,7 @@ func TestSteps(t *testing.T) {
 				"vCont;c", "Z1,ffffffff81001000,1", "vCont;c", "z1,ffffffff81001000,1", "vCont;c",
 				"Z1,ffffffff81002000,1", "vCont;c:1",
 				"z1,ffffffff81002000,1"}},
-		{"cpu 0 to g within 1h unless zero a_word\ngo", []string{""}, 1, "a_word is zero; CPU 0 stands in f; CPU 1 stands in g+0x3", nil},
+		{"cpu 0 to g within 60s unless zero a_word\ngo", []string{""}, 1, "a_word is zero; CPU 0 stands in f; CPU 1 stands in g+0x3", nil},
 		{"cpu 0 to g within 10s unless zero a_word\ngo", []string{"T05thread:02;", "T05thread:01;"}, 2, "", nil},
 	} {
 		m, s := stands(t)
