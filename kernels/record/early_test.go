@@ -72,7 +72,7 @@ func TestEarlyLoad(t *testing.T) {
 		}
 		k.Add("after_bootmem", variable)
 		got, ok := earlyLoad(k, function)
-		if want := (load{variable, c.bytes, behind, c.grown}); ok != (c.bytes > 0) || ok && got != want {
+		if want := (load{variable, c.bytes, behind, behind, c.grown}); ok != (c.bytes > 0) || ok && got != want {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, ok, want)
 		}
 	}
@@ -83,7 +83,7 @@ func earlyOf(t *testing.T) (*recorder, *machine) {
 	x, m := recorderOf(t)
 	x.Client = m.serve(t, "x86_64")
 	x.early = Watch{Kind: Store, Function: "__patch_insn_write", At: stores, args: []string{copier, at, from, length},
-		early: load{variable: key, bytes: 4, behind: stores + 0x20, grown: 0x50}}
+		early: load{variable: key, bytes: 4, behind: stores + 0x20, until: stores + 0x24, grown: 0x50}}
 	x.at[stores] = x.early
 	m.put(oneTask, 1, 2, 3, 4)
 	return x, m
@@ -111,7 +111,7 @@ func TestEarlyStores(t *testing.T) {
 	}
 	place(1, stores+0x20, site)
 	stop(1, key)
-	place(1, stores+0x24, site)
+	place(1, stores+0x25, site)
 	stop(1, key)
 	place(0, stores+0x20, site+2)
 	place(1, answers, 0)
@@ -130,7 +130,7 @@ func TestEarlyStores(t *testing.T) {
 func TestEarlyIsWatched(t *testing.T) {
 	x, m := course(t)
 	w := x.at[stores]
-	w.early = load{variable: key, bytes: 4, behind: stores + 4}
+	w.early = load{variable: key, bytes: 4, behind: stores + 4, until: stores + 4}
 	x.at[stores] = w
 	if _, err := follow(t, x, m, &Config{}); err != nil {
 		t.Fatal(err)
@@ -138,5 +138,29 @@ func TestEarlyIsWatched(t *testing.T) {
 	if !slices.Contains(m.done, fmt.Sprintf("Z3,%x,4", uint64(key))) || slices.Contains(m.done, fmt.Sprintf("Z1,%x,1", uint64(stores))) ||
 		x.early.At != stores {
 		t.Errorf("%q, %+v", m.done, x.early)
+	}
+}
+
+// TestBranch: what belongs to a load ends behind a branch, or before an argument changes.
+func TestBranch(t *testing.T) {
+	var (
+		tests  = []byte{0x85, 0xc0}                      // test %eax,%eax
+		stores = []byte{0x48, 0xc7, 4, 0x24, 0, 0, 0, 0} // movq $0,(%rsp)
+		leaves = []byte{0x0f, 0x84, 1, 2, 0, 0}          // je
+		jumps  = []byte{0xeb, 3}
+		calls  = []byte{0xe8, 1, 2, 0, 0}
+		moves  = []byte{0x48, 0x89, 0xf7} // mov %rsi,%rdi
+	)
+	for name, c := range map[string]struct {
+		code [][]byte
+		want uint64
+	}{
+		"7.2": {[][]byte{stores, tests, leaves, moves}, 16}, "a jump": {[][]byte{tests, jumps, tests, jumps}, 4},
+		"a call": {[][]byte{tests, calls, jumps}, 2}, "an argument": {[][]byte{stores, moves, leaves}, 8},
+		"the end": {[][]byte{tests}, 2}, "nothing": {nil, 0},
+	} {
+		if got := branch(bytes.Join(c.code, nil)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

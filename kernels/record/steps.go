@@ -17,7 +17,8 @@ func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
 	if len(x.Steps) > maxSteps {
 		return fmt.Errorf("more than %d steps", maxSteps)
 	}
-	if stop.Watched != 0 && stop.Watched == x.early.early.variable {
+	loads := stop.Watched != 0 && stop.Watched == x.early.early.variable
+	if loads && x.early.early.has(regs.PC()) {
 		return x.stores(stop.CPU, regs)
 	}
 	for cpu := range x.CPUs {
@@ -25,7 +26,10 @@ func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
 			return err
 		}
 	}
-	if stop.Watched != 0 {
+	switch {
+	case loads: // another function's
+		return nil
+	case stop.Watched != 0:
 		return x.referred(stop.CPU, stop.Watched, regs.PC())
 	}
 	if err := x.returned(regs); err != nil {
@@ -67,7 +71,7 @@ func (x *recorder) missed(cpu, by int) error {
 // stores is a CPU that may be behind the early load of what stores. The server may tell of one again that was missed.
 func (x *recorder) stores(cpu int, regs gdb.Registers) error {
 	now := [4]uint64{uint64(cpu), regs.SP(), regs.Arg(1), regs.Arg(2)}
-	if regs.PC() != x.early.early.behind || now == x.stored {
+	if !x.early.early.has(regs.PC()) || now == x.stored {
 		return nil
 	}
 	x.stored = now

@@ -81,8 +81,8 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 			}
 			w.Evidence = strings.Join(way, " calls ")
 		}
-		if w.Kind == Store {
-			w.early, _ = earlyLoad(k, addr)
+		if l, ok := earlyLoad(k, addr); ok && r.Kind == Store {
+			w.early, w.Evidence = l, w.Evidence+", at its load of "+loaded
 		}
 		list = append(list, w)
 	}
