@@ -58,11 +58,11 @@ func (r *runFlags) run(ctx context.Context, c *common, asked choice.Request) err
 		return err
 	}
 	c.extrapolated(s.configs)
-	trace, err := c.openTrace(r.trace, s.configs)
+	keep, err := c.openTrace(r.trace, s.configs)
 	if err != nil {
 		return err
 	}
-	err = trace.close(s.run(ctx))
+	err = keep(s.run(ctx))
 	printRanges(c.beside(), s.configs)
 	return err
 }

@@ -19,48 +19,32 @@ import (
 // million traps, 60 bytes each. A browser that opens it holds it in memory.
 const traceLimit = 256 << 20
 
-// traceFile is where --trace writes. A nil one is none.
-type traceFile struct {
-	timeline *timeline.Recorder
-	file     *files.File
-	path     string
-	log      *zap.Logger
-}
-
 // openTrace begins the file before anything runs, and lets every combination tell it. It
-// has its name only when all is over.
-func (c *common) openTrace(path string, configs []sim.Config) (*traceFile, error) {
+// has its name only when all is over: end is [keepTrace], and does nothing where no file was asked for.
+func (c *common) openTrace(path string, configs []sim.Config) (end func(failed error) error, err error) {
 	if path == "" {
-		return nil, nil
+		return func(failed error) error { return failed }, nil
 	}
-	t := &traceFile{path: path, log: c.logger()}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil { // a wrong name makes no directory
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
-	var err error
-	if t.file, err = files.Create(path, 0o666); err != nil {
+	f, err := files.Create(path, 0o666)
+	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
-	t.timeline = timeline.New(t.file, nil, traceLimit)
+	t := timeline.New(f, nil, traceLimit)
 	for i := range configs {
-		configs[i].Timeline = t.timeline
+		configs[i].Timeline = t
 	}
-	return t, nil
-}
-
-// close is [keepTrace], and does nothing where none was asked for.
-func (t *traceFile) close(failed error) error {
-	if t == nil {
-		return failed
-	}
-	return keepTrace(t.file, func() error {
-		err := t.timeline.Close()
-		if n := t.timeline.Dropped(); n > 0 {
-			t.log.Warn("the timeline is full, later events are left out", zap.String("trace", t.path),
+	finish := func() error {
+		err := t.Close()
+		if n := t.Dropped(); n > 0 {
+			c.logger().Warn("the timeline is full, later events are left out", zap.String("trace", path),
 				zap.Uint64("left_out", n), zap.Int("limit_bytes", traceLimit))
 		}
 		return err
-	}, failed)
+	}
+	return func(failed error) error { return keepTrace(f, finish, failed) }, nil
 }
 
 // keepTrace ends a timeline and gives its file the name, unless what it is of came to nothing. It hands on what became
