@@ -106,20 +106,13 @@ func (c *common) calibrate(cmd *cobra.Command, config microbench.Config) error {
 	if r == nil {
 		return err
 	}
-	for _, line := range missingLines(r.Missing) {
-		fmt.Fprintf(c.err, "textpoke: not measured: %s; taken over from %s\n", line, config.Base.Name)
+	for _, why := range spelling.Distinct(r.Missing, func(m microbench.Missing) string { return m.Why }) {
+		of := spelling.Where(r.Missing, func(m microbench.Missing) bool { return m.Why == why })
+		names := spelling.Each(of, func(m microbench.Missing) string { return m.Quantity })
+		fmt.Fprintf(c.err, "textpoke: not measured: %s (%s); taken over from %s\n", strings.Join(names, ", "), why,
+			config.Base.Name)
 	}
 	return errors.Join(c.printCalibration(cmd, r.Calibration, f, err == nil), err)
-}
-
-// missingLines has one line for each reason.
-func missingLines(missing []microbench.Missing) []string {
-	whys := spelling.Distinct(missing, func(m microbench.Missing) string { return m.Why })
-	return spelling.Each(whys, func(why string) string {
-		of := spelling.Where(missing, func(m microbench.Missing) bool { return m.Why == why })
-		names := spelling.Each(of, func(m microbench.Missing) string { return m.Quantity })
-		return fmt.Sprintf("%s (%s)", strings.Join(names, ", "), why)
-	})
 }
 
 // printCalibration writes the file to stdout, or a table of it where a format was

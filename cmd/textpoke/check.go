@@ -82,13 +82,11 @@ func (k *checkFlags) run(ctx context.Context, c *common, asked choice.Request) e
 		return err
 	}
 	err = s.answers(ctx, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
-	unsafe := slices.DeleteFunc(slices.Clone(s.rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
 	if k.html != "" && len(s.rows) > 0 && (err == nil || err == errNo) {
 		err = cmp.Or(c.toPage(k.html, pageOf(s.rows).Write), err)
 	}
-	if k.html != "-" {
-		c.printRests(s.rows)
-		c.printTraces(unsafe)
+	if k.html != "-" && c.people() {
+		c.printReasons(s.rows)
 	}
 	if s.unsaved != nil && err == errNo {
 		err = s.unsaved
@@ -155,23 +153,16 @@ func provable(q *check.Question) bool {
 		!slices.ContainsFunc(q.Roles, func(r cpus.Role) bool { return r != cpus.Busy })
 }
 
-// printRests prints what each verdict rests on, for people.
-func (c *common) printRests(rows []check.VerdictRow) {
-	if !c.people() {
-		return
-	}
+// printReasons prints what each verdict rests on, and then how each unsafe question breaks.
+func (c *common) printReasons(rows []check.VerdictRow) {
 	for i := range rows {
 		fmt.Fprintf(c.streams.out, "\n%s", c.asTyped(rows[i].RestsOn(c.width())))
 	}
-}
-
-// printTraces prints how each unsafe question breaks, for people.
-func (c *common) printTraces(unsafe []check.VerdictRow) {
-	if !c.people() {
-		return
-	}
-	for i := range unsafe {
-		r := &unsafe[i]
+	for i := range rows {
+		r := &rows[i]
+		if r.Verdict != explore.Unsafe {
+			continue
+		}
 		command := c.asTyped(check.Command(r.Short()))
 		fmt.Fprintf(c.streams.out, "\n%s\n%s", c.narrowed(command), r.Story(c.width()))
 		if r.Trace != nil {

@@ -53,7 +53,7 @@ func (k *checkFlags) printList(ctx context.Context, c *common) error {
 		return err
 	}
 	if !c.people() || c.columns != nil {
-		return c.whole(ctx, t)
+		return c.written(ctx, &output{table: t})
 	}
 	var kinds []string
 	groups := map[string][]described{}

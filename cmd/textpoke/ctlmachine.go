@@ -110,27 +110,22 @@ func (f *ctlFlags) event(kind, data string) (err error) {
 		return err
 	}
 	var e api.Event
+	var gap api.Gap
+	var of any = &e
 	if kind == "gap" {
-		return f.gap(data)
+		of = &gap
 	}
-	if err := json.Unmarshal([]byte(data), &e); err != nil {
+	if err := json.Unmarshal([]byte(data), of); err != nil {
 		return fmt.Errorf("event %s: %w", kind, err)
 	}
-	_, err = fmt.Fprintln(f.streams.out, describe(kind, &e))
-	return err
-}
-
-// gap prints that some events are not known any more.
-func (f *ctlFlags) gap(data string) error {
-	var gap api.Gap
-	if err := json.Unmarshal([]byte(data), &gap); err != nil {
-		return fmt.Errorf("event gap: %w", err)
+	line := describe(kind, &e)
+	switch {
+	case gap.Missed > 0:
+		line = fmt.Sprintf("%12s  gap        %d events before are not known any more", "", gap.Missed)
+	case kind == "gap":
+		line = fmt.Sprintf("%12s  gap        what was before is not known any more", "")
 	}
-	what := "what was before is not known any more"
-	if gap.Missed > 0 {
-		what = fmt.Sprintf("%d events before are not known any more", gap.Missed)
-	}
-	_, err := fmt.Fprintf(f.streams.out, "%12s  gap        %s\n", "", what)
+	_, err = fmt.Fprintln(f.streams.out, line)
 	return err
 }
 

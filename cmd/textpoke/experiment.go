@@ -44,7 +44,7 @@ func experimentList(c *common) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.whole(cmd.Context(), t)
+		return c.written(cmd.Context(), &output{table: t})
 	}), "", list)
 }
 
@@ -75,7 +75,11 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	x.cmd.Example = "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment ")
 	c.prints(x.cmd, "", e.Table())
 	flags.Bind(x.cmd.Flags(), x.request.Fields...)
-	refuseShard(x.cmd)
+	x.cmd.Flags().Func("shard", "", func(string) error {
+		return errors.New("a single experiment is not divided, as its report is made of all of its rows: " +
+			"experiment all --shard i/n divides several")
+	})
+	x.cmd.Flags().Lookup("shard").Hidden = true
 	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
 		if len(f.Names) > 0 {

@@ -38,18 +38,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		name := "--" + unknown.GetSpecifiedName()
 		return fmt.Errorf("no flag %s%s", name, nearest(name, valid))
 	case errors.As(err, &invalid):
-		f := invalid.GetFlag()
-		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap()))
+		f, want := invalid.GetFlag(), invalid.Unwrap().Error()
+		if f.Value.Type() == "bool" {
+			want = "want true or false"
+		}
+		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), want)
 	}
 	return err
-}
-
-// wanted says what values a flag takes.
-func wanted(f *pflag.Flag, err error) string {
-	if f.Value.Type() == "bool" {
-		return "want true or false"
-	}
-	return err.Error()
 }
 
 // declarations are the flags of commands: what they have below NAME: is declared as [choice.ParseDeclared] says.

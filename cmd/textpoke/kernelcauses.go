@@ -93,16 +93,6 @@ func mostCalls(before, after interrupts.Snapshot) (most int64) {
 	return most
 }
 
-// why writes the causes.
-func (l *watching) why() error {
-	for _, t := range l.causes.Tallies() {
-		if err := l.out.add(watch.CauseColumns.Cells(t)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // expose writes the file of --metrics anew.
 func (l *watching) expose() error {
 	if l.flags.metrics == "" {

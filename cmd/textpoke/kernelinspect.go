@@ -56,7 +56,11 @@ func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) erro
 		if i.Table == nil {
 			return fmt.Errorf("--records: there is no table of the records of %s", name)
 		}
-		if err := writeTable(f.records, i.Table); err != nil {
+		write := records.WriteAddrs
+		if strings.HasSuffix(f.records, ".csv") {
+			write = records.WriteCSV
+		}
+		if err := files.Write(f.records, 0o644, func(w io.Writer) error { return write(w, i.Table) }); err != nil {
 			return fmt.Errorf("--records: %w", err)
 		}
 	}
@@ -124,15 +128,6 @@ func modulesIn(dir, arch string) (out []*image.Module, err error) {
 var moduleColumns = results.Declare(declared, "module", map[string]func(*image.Module) any{
 	"foreign_keys": func(m *image.Module) any { return len(m.Keys) },
 })
-
-// writeTable writes records into a file that is whole, or not there.
-func writeTable(path string, t *records.Table) error {
-	write := records.WriteAddrs
-	if strings.HasSuffix(path, ".csv") {
-		write = records.WriteCSV
-	}
-	return files.Write(path, 0o644, func(w io.Writer) error { return write(w, t) })
-}
 
 // inspected is a kernel and its table of records.
 type inspected struct {

@@ -118,7 +118,11 @@ func (l *watching) look(ctx context.Context, saved []string) error {
 		err = l.machine(ctx)
 	}
 	if l.flags.causes && err == nil {
-		err = l.why()
+		for _, t := range l.causes.Tallies() {
+			if err = l.out.add(watch.CauseColumns.Cells(t)...); err != nil {
+				break
+			}
+		}
 	}
 	if err := l.out.finish(f, err); err != nil {
 		return err

@@ -136,8 +136,3 @@ func (c *common) printTable(t results.Table) error {
 	}
 	return o.end()
 }
-
-// picked are the cells of the columns that are shown.
-func picked(row []results.Value, shown []int) []results.Value {
-	return spelling.Each(shown, func(c int) results.Value { return row[c] })
-}

@@ -26,15 +26,6 @@ func shardField(c *common) *choice.Field {
 		choice.Kind[points.Shard]{Type: "i/n", Parse: points.ParseShard, Format: points.Shard.String})
 }
 
-// refuseShard says why a single experiment is not divided.
-func refuseShard(cmd *cobra.Command) {
-	cmd.Flags().Func("shard", "", func(string) error {
-		return errors.New("a single experiment is not divided, as its report is made of all of its rows: " +
-			"experiment all --shard i/n divides several")
-	})
-	cmd.Flags().Lookup("shard").Hidden = true
-}
-
 // divide notes which part of n points, with so many rows each, the files will hold.
 func (c *common) divide(n, rows int) {
 	if c.shard.Of > 0 {

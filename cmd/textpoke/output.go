@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -144,7 +145,7 @@ func (o *output) addRow(row []results.Value) error {
 	if o.hidden {
 		return nil
 	}
-	return o.w.Add(picked(row, o.shown))
+	return o.w.Add(spelling.Each(o.shown, func(c int) results.Value { return row[c] }))
 }
 
 // end ends stdout.
@@ -220,11 +221,6 @@ func (o *output) finish(f *folder, failed error, more ...*results.Table) error {
 		return err // "what was finished is written" would be wrong
 	}
 	return errors.Join(failed, err)
-}
-
-// whole writes a table that is there already.
-func (c *common) whole(ctx context.Context, t results.Table) error {
-	return c.written(ctx, &output{table: t})
 }
 
 // written writes the rows that stand in an output's table.

@@ -160,7 +160,7 @@ func writeTexts(dir string, texts map[string]string) error {
 	return nil
 }
 
-// printBroken prints, for people, how what is not proved breaks, and what proofs assume.
+// printBroken prints, for people, how what is not proved breaks, and once what proofs take for granted.
 func (c *common) printBroken(rows []*prove.Row) {
 	if !c.people() {
 		return
@@ -171,7 +171,10 @@ func (c *common) printBroken(rows []*prove.Row) {
 		case r.Found != nil:
 			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Short()), r.Found.Trace.ExplainIn(c.width()))
 		case r.Verdict == prove.Proved:
-			c.printAssumed(r.Assumes(), assumed)
+			if what := r.Assumes(); !assumed[what] {
+				assumed[what] = true
+				fmt.Fprintf(c.streams.out, "\n%s", check.Wrapped(c.width(), "assumes: "+what))
+			}
 		default:
 			for _, b := range r.Broken {
 				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)
@@ -193,14 +196,6 @@ func (c *common) explain(ctx context.Context, rows []*prove.Row, s *prove.Solver
 		fmt.Fprintf(c.streams.out, "\n%s, %s\n%s", r.Arch.Traits().Name, r.Protocol, o)
 	}
 	return nil
-}
-
-// printAssumed says once what proofs take for granted.
-func (c *common) printAssumed(what string, said map[string]bool) {
-	if !said[what] {
-		fmt.Fprintf(c.streams.out, "\n%s", check.Wrapped(c.width(), "assumes: "+what))
-	}
-	said[what] = true
 }
 
 // options are those of the search for a counterexample.

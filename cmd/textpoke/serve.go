@@ -116,7 +116,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		v.spans = spans.New(traced)
 	}
 	err = v.start(ctx, s, on)
-	if err == nil {
+	if err == nil && v.service != nil { // otherwise it was stopped before it was there
 		err = v.serve(ctx, s, hangup)
 	}
 	v.tell("STOPPING=1")
@@ -134,7 +134,7 @@ func (v *serving) serve(ctx context.Context, s *serveFlags, hangup <-chan os.Sig
 			return nil
 		case err := <-v.failed:
 			return err
-		case <-v.gone():
+		case <-v.service.Failed(): // the process ends, and its supervisor may start it again
 			return v.service.Ready()
 		case <-hangup:
 			v.reload(s)
@@ -162,15 +162,6 @@ func (v *serving) tell(state string) {
 	if err := notify(state); err != nil {
 		v.log.Warn("NOTIFY_SOCKET", zap.Error(err))
 	}
-}
-
-// gone is closed when the service has broken down: the process ends, and its supervisor may
-// start it again.
-func (v *serving) gone() <-chan struct{} {
-	if v.service == nil {
-		return nil // it was stopped before it was there
-	}
-	return v.service.Failed()
 }
 
 // listen answers at the port: until the machine runs, requests are told so.

@@ -60,11 +60,8 @@ func (s *serveFlags) simulated(cmd *cobra.Command) (*servedMachine, error) {
 	return &servedMachine{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles), nil}, nil
 }
 
-// The machines that are served.
-const (
-	onSimulated = "simulated"
-	onKernel    = "kernel"
-)
+// onKernel is the machine that is this machine's kernel, and no simulated one.
+const onKernel = "kernel"
 
 func (s *serveFlags) machine(cmd *cobra.Command) (*servedMachine, error) {
 	if s.on == onKernel {
