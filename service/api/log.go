@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +82,8 @@ func (h *Handler) done(a *answer, r *http.Request) {
 		a.status = http.StatusOK
 	}
 	took := time.Since(a.began)
-	h.metrics.count(a, r.Method, took)
+	h.metrics.requests.WithLabelValues(a.route, methodName(r.Method), strconv.Itoa(a.status)).Inc()
+	h.metrics.took.WithLabelValues(a.route).Observe(took.Seconds())
 	level := zapcore.InfoLevel
 	if a.err != nil {
 		level = zapcore.ErrorLevel

@@ -8,7 +8,6 @@ import (
 	"net/http/pprof"
 	"reflect"
 	runtimepprof "runtime/pprof"
-	"strconv"
 	"strings"
 	"time"
 
@@ -80,11 +79,6 @@ func newMetrics(h *Handler) *metrics {
 
 // Observer feeds the metrics with a service's events.
 func (h *Handler) Observer() service.Observer { return h.metrics.observer }
-
-func (m *metrics) count(a *answer, method string, took time.Duration) {
-	m.requests.WithLabelValues(a.route, methodName(method), strconv.Itoa(a.status)).Inc()
-	m.took.WithLabelValues(a.route).Observe(took.Seconds())
-}
 
 func (h *Handler) exposition(w http.ResponseWriter, r *http.Request) error {
 	h.metrics.serve.ServeHTTP(w, r)

@@ -5,7 +5,6 @@ package api
 import (
 	"container/list"
 	"context"
-	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -27,6 +26,11 @@ const (
 func (h *Handler) Server(connections int) *http.Server {
 	c := &connLimit{most: connections, open: map[net.Conn]*list.Element{}}
 	h.conns = c
+	// What net/http has to say is mostly of clients that do not speak TLS, or not HTTP.
+	said, err := zap.NewStdLogAt(h.cfg.Log, zap.DebugLevel)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headTime,
@@ -38,7 +42,7 @@ func (h *Handler) Server(connections int) *http.Server {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
-		ErrorLog: h.errorLog(),
+		ErrorLog: said,
 	}
 }
 
@@ -96,14 +100,4 @@ func (c *connLimit) awaits(r *http.Request) (ended func()) {
 	}
 	c.changed(conn, http.StateIdle)
 	return func() { c.changed(conn, http.StateActive) }
-}
-
-// errorLog is for what net/http has to say: mostly of clients that do not speak
-// TLS, or not HTTP.
-func (h *Handler) errorLog() *log.Logger {
-	l, err := zap.NewStdLogAt(h.cfg.Log, zap.DebugLevel)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	return l
 }

@@ -75,8 +75,12 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if renew {
-		if err := h.mayAct(w, r, client); err != nil {
+	if renew { // a route lets readers in who may not ask for updates of a client
+		a := w.(*answer)
+		if err := h.allowed(route{path: a.route, access: Own}, r, a); err != nil {
+			return err
+		}
+		if err := mine(w, client); err != nil {
 			return err
 		}
 	}
@@ -149,12 +153,6 @@ type stream struct {
 	alive                *time.Ticker
 }
 
-// chooses tells whether an event is one that the reader wants.
-func (s *stream) chooses(e *service.Event) bool {
-	return (s.kinds == nil || slices.Contains(s.kinds, string(e.Kind))) &&
-		(s.client == "" || e.Update == nil || e.Update.Client == s.client)
-}
-
 // piece sends what there is, as much as a reader gets at a time.
 func (s *stream) piece() error {
 	defer func(from time.Time) { s.turns.took(time.Since(from)) }(time.Now())
@@ -168,7 +166,9 @@ func (s *stream) piece() error {
 	}
 	s.events = s.from.Read(s.events[:0])
 	for _, e := range s.events {
-		if !s.chooses(e) {
+		wanted := (s.kinds == nil || slices.Contains(s.kinds, string(e.Kind))) &&
+			(s.client == "" || e.Update == nil || e.Update.Client == s.client)
+		if !wanted {
 			continue
 		}
 		text, err := e.Text(encodeEvent)

@@ -143,15 +143,6 @@ func ofPeer(name string, all bool, need Access) (clients []string, err error) {
 	return []string{name}, nil
 }
 
-// mayAct refuses who may not ask for updates of a client, where a route lets readers in.
-func (h *Handler) mayAct(w http.ResponseWriter, r *http.Request, client string) error {
-	a := w.(*answer)
-	if err := h.allowed(route{path: a.route, access: Own}, r, a); err != nil {
-		return err
-	}
-	return mine(w, client)
-}
-
 // mine refuses what is about a client that the request's token does not name.
 func mine(w http.ResponseWriter, client string) error {
 	if a, ok := w.(*answer); ok && a.clients != nil && !slices.Contains(a.clients, client) {

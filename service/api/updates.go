@@ -34,8 +34,9 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := q.asked(w, r); err != nil {
 		return err
 	}
-	if dry {
-		return h.plan(w, r, &q)
+	if dry { // what it would cost
+		cost, err := h.running.Load().service.Plan(r.Context(), q.order())
+		return respond(w, cost, err)
 	}
 	return h.submitted(w, r, q.order(), q.Wait)
 }
@@ -277,12 +278,6 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 	order := req.order()
 	order.Set, order.Match = true, tag
 	return h.submitted(w, r, order, q.Wait)
-}
-
-// plan says what an update would cost.
-func (h *Handler) plan(w http.ResponseWriter, r *http.Request, q *Request) error {
-	p, err := h.running.Load().service.Plan(r.Context(), q.order())
-	return respond(w, p, err)
 }
 
 // submitted asks for an update, and answers once it is durable; with wait, once it has ended.

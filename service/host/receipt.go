@@ -130,7 +130,8 @@ func (h *Host) foreseen(row string) *journal.Forecast {
 		h.replay = nil
 		return nil
 	}
-	total := h.total(lines, row)
+	all := h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry })
+	total := spelling.First(all, func(t ledger.Total) bool { return t.Row.Name == row })
 	return &journal.Forecast{Interrupts: total.Rounds, Least: total.Within.Least, Most: total.Within.Most,
 		OrMore: total.Within.OrMore}
 }
@@ -183,12 +184,6 @@ func (r *replay) to(next wants) ([]ledger.Line, error) {
 		err = errGraph
 	}
 	return lines, err
-}
-
-// total is what lines send a CPU in a row.
-func (h *Host) total(lines []ledger.Line, row string) ledger.Total {
-	all := h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry })
-	return spelling.First(all, func(t ledger.Total) bool { return t.Row.Name == row })
 }
 
 // forecast is the interrupts of switching records, from the instance's present state.

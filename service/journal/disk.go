@@ -198,20 +198,15 @@ func Passing(err error) bool {
 // explain says what a system's error means for a directory. Any other error only gets the file's
 // name.
 func explain(file string, err error) error {
-	if err == nil || explained(err) {
+	var foreign *ForeignError
+	var locked *LockedError
+	if err == nil || hopeless(err) || errors.As(err, &foreign) || errors.As(err, &locked) { // it says already what it means
 		return err
 	}
 	if kind := errnoKind(err); kind != nil {
 		return &TroubleError{file, kind, err}
 	}
 	return fmt.Errorf("%s: %w", file, err)
-}
-
-// explained tells whether an error says already what it means.
-func explained(err error) bool {
-	var foreign *ForeignError
-	var locked *LockedError
-	return hopeless(err) || errors.As(err, &foreign) || errors.As(err, &locked)
 }
 
 // hopeless tells whether an error is of the file, and would be everybody's.

@@ -35,24 +35,20 @@ type oldDirectory struct {
 	version int
 }
 
-// openOlder opens a directory of an earlier version; nil where there is none.
+// openOlder opens a directory of an earlier version; nil where there is none. It refuses one that has an earlier
+// version's files but no database.
 func openOlder(ctx context.Context, dir string) (older, error) {
 	file := filepath.Join(dir, oldName)
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return nil, alone(dir)
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		return openSQLite(ctx, file, filepath.Join(dir, oldHead))
 	}
-	return openSQLite(ctx, file, filepath.Join(dir, oldHead))
-}
-
-// alone refuses a directory that has an earlier version's files but no database.
-func alone(dir string) error {
 	for _, name := range []string{oldName + "-wal", oldHead} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && info.Size() > 0 {
-			return &DamagedError{filepath.Join(dir, oldName), "it is gone, and " + name + ", which belongs to it, is there"}
+			return nil, &DamagedError{file, "it is gone, and " + name + ", which belongs to it, is there"}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // openSQLite opens a database; head is its head's file, which may be missing, and "" for a backup, which has no log.

@@ -95,22 +95,15 @@ func (s *Store) follow(id Identity) error {
 	if err != nil || len(names) != got.Count {
 		return &DamagedError{got.Names, fmt.Sprintf("the names of %d records, of which there are %d", got.Count, len(names))}
 	}
-	if got.Hash != id.Hash { // else the table has another name now, and that is all
-		if err := s.keepCopy(); err != nil {
+	// Where the table has another name now, that is all. Otherwise a backup keeps the directory as it was with its table: a
+	// server may have been given the wrong one. A disk that is simulated has none.
+	if got.Hash != id.Hash && s.file != "" {
+		to := filepath.Join(s.file, fmt.Sprintf("textpoke-%.8s-%d.backup", s.state.Hash, s.log.next-1))
+		if err := backup(s.disk, s.log, s.state, to); err != nil {
 			return err
 		}
 	}
 	return s.remap(&renumbering{names, numbersOf(names), numbersOf(id.Names)}, id)
-}
-
-// keepCopy keeps a backup of the directory as it was with its table: a server may have been
-// given the wrong one.
-func (s *Store) keepCopy() error {
-	if s.file == "" { // a disk that is simulated
-		return nil
-	}
-	to := filepath.Join(s.file, fmt.Sprintf("textpoke-%.8s-%d.backup", s.state.Hash, s.log.next-1))
-	return backup(s.disk, s.log, s.state, to)
 }
 
 // remap gives wishes and open updates the numbers of the new table, and begins a segment with them.
@@ -128,7 +121,11 @@ func (s *Store) remap(r *renumbering, id Identity) error {
 			delete(st.wants, who)
 		}
 		if lost > 0 {
-			more = append(more, s.tookAway(who, lost, missing(gone, id), at)...)
+			st.Update++
+			u := Update{ID: st.Update, Client: who.client, Ops: who.ops, Records: lost, State: Live, Error: missing(gone, id),
+				Submitted: at, Began: at, Ended: at}
+			s.remapped = append(s.remapped, u)
+			more = append(more, entry{Accept: &accepted{Update: u, Which: which{roaring.New()}}}, entry{End: &ending{Update: u}})
 		}
 	}
 	for _, open := range slices.Sorted(maps.Keys(st.open)) {
@@ -144,15 +141,6 @@ func (s *Store) remap(r *renumbering, id Identity) error {
 		}
 	}
 	return s.rotate(more)
-}
-
-// tookAway is the update that says what a client has lost.
-func (s *Store) tookAway(who owner, lost int, why string, at time.Time) []entry {
-	s.state.Update++
-	u := Update{ID: s.state.Update, Client: who.client, Ops: who.ops, Records: lost, State: Live, Error: why, Submitted: at,
-		Began: at, Ended: at}
-	s.remapped = append(s.remapped, u)
-	return []entry{{Accept: &accepted{Update: u, Which: which{roaring.New()}}}, {End: &ending{Update: u}}}
 }
 
 // missing says which records another table does not have, as far as there is room.

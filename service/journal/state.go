@@ -151,7 +151,11 @@ func (s *state) make(id int64) *row {
 func (s *state) end(e *ending, at place) error {
 	s.Batch = max(s.Batch, e.Batch)
 	if e.Spent != nil {
-		s.spend(e.Spent)
+		if s.Spent == nil {
+			s.Spent = map[string]time.Time{}
+		}
+		maps.Copy(s.Spent, e.Spent.Until)
+		maps.DeleteFunc(s.Spent, func(_ string, until time.Time) bool { return until.Before(e.Spent.At) })
 	}
 	r := s.make(e.ID)
 	r.end, r.state, r.ended = at, e.State, nanos(e.Ended)
@@ -197,14 +201,6 @@ func (s *state) setLease(who owner, l Lease) {
 	if s.lease[who] = l; l.Seconds == 0 {
 		delete(s.lease, who)
 	}
-}
-
-func (s *state) spend(now *Spent) {
-	if s.Spent == nil {
-		s.Spent = map[string]time.Time{}
-	}
-	maps.Copy(s.Spent, now.Until)
-	maps.DeleteFunc(s.Spent, func(_ string, until time.Time) bool { return until.Before(now.At) })
 }
 
 func (s *state) forget(f *forgotten) {

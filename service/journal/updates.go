@@ -228,11 +228,6 @@ func (s *Store) ByKey(_ context.Context, client, key, digest string) (Update, er
 	return sameRequest(a, client, key, digest)
 }
 
-// chooses tells whether a row may be one that a query is for.
-func (q *Query) chooses(r *row, client uint64) bool {
-	return r.state != "" && (q.State == "" || r.state == q.State) && (client == 0 || r.client == client)
-}
-
 // Updates lists updates. Those that cannot be read any more it names in damaged.
 func (s *Store) Updates(ctx context.Context, q Query) (out []Update, damaged []int64, err error) {
 	after := q.After
@@ -284,7 +279,8 @@ func (s *Store) choose(q Query, most int) (ids []int64) {
 			id = to - 1 - i
 		}
 		r := s.state.row(id)
-		if r.state == "" && id > s.state.Gone || q.chooses(r, client) { // a damaged update may be any client's
+		mayBe := (q.State == "" || r.state == q.State) && (client == 0 || r.client == client)
+		if r.state == "" && id > s.state.Gone || r.state != "" && mayBe { // a damaged update may be any client's
 			if ids = append(ids, id); len(ids) == most {
 				break
 			}
