@@ -89,7 +89,12 @@ func (l Look) NewWriter(w io.Writer, f Format, columns []Column) (*RowWriter, er
 	}}
 	switch f.String() {
 	case string(FormatTable):
-		r.end = func() error { return l.writeTable(w, kept) }
+		r.end = func() error {
+			if _, err := io.WriteString(w, l.render(kept)); err != nil {
+				return fmt.Errorf("write table: %w", err)
+			}
+			return nil
+		}
 	case string(FormatBench):
 		r.end = func() error { return writeBench(w, kept) }
 	case string(FormatCSV):

@@ -3,8 +3,6 @@
 package results
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,15 +31,7 @@ type Look struct {
 	Paint func(column, cell string) string
 }
 
-// writeTable writes the table for people with this look; the package comment says what is
-// left out and why.
-func (l Look) writeTable(w io.Writer, t Table) error {
-	if _, err := io.WriteString(w, l.render(t)); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
-}
-
+// render is the table for people with this look; the package comment says what is left out and why.
 func (l Look) render(t Table) string {
 	if len(t.Rows) == 0 {
 		return "no rows\n"

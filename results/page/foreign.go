@@ -85,15 +85,6 @@ func harmless(data []byte) error {
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table),
 	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(fit{}, 100))))
 
-// prose renders Markdown.
-func prose(source []byte) (template.HTML, error) {
-	var b strings.Builder
-	if err := markdown.Convert(source, &b); err != nil {
-		return "", err
-	}
-	return template.HTML(b.String()), nil
-}
-
 // fit makes a document a part of a page: headings go one level down, and of links and
 // pictures only the words stay, unless they lead to the web.
 type fit struct{}

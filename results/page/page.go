@@ -143,7 +143,9 @@ func readSection(files fs.FS, dir string, quote func(string) string) (*Section, 
 		})
 	}
 	for _, doc := range s.Manifest.Documents {
-		if s.twice(doc) {
+		// The page has from elsewhere what is in pixels and there to be scaled, and the index of the directories below.
+		stem, pixels := strings.CutSuffix(doc, ".png")
+		if pixels && slices.Contains(s.Manifest.Documents, stem+".svg") || doc == "index.md" {
 			continue
 		}
 		s.take(files, doc, func(text []byte) error { return s.document(doc, text) })
@@ -163,13 +165,6 @@ func (s *Section) take(files fs.FS, name string, use func([]byte) error) {
 	if err != nil {
 		s.Lacks = append(s.Lacks, fmt.Sprintf("%s: %v", name, err))
 	}
-}
-
-// twice tells whether a document says what the page has from elsewhere: a picture in
-// pixels which is there to be scaled, and the index of the directories below.
-func (s *Section) twice(doc string) bool {
-	stem, pixels := strings.CutSuffix(doc, ".png")
-	return pixels && slices.Contains(s.Manifest.Documents, stem+".svg") || doc == "index.md"
 }
 
 func (s *Section) table(name string, columns []results.Column, text []byte) error {
@@ -205,11 +200,11 @@ func (s *Section) report(text []byte) error {
 		if part == "" {
 			continue
 		}
-		rendered, err := prose([]byte(part))
-		if err != nil {
+		var b strings.Builder
+		if err := markdown.Convert([]byte(part), &b); err != nil {
 			return err
 		}
-		*to = append(*to, rendered)
+		*to = append(*to, template.HTML(b.String()))
 	}
 	return nil
 }

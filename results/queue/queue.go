@@ -119,7 +119,10 @@ func Connect(ctx context.Context, url string, o Options) (*Queue, error) {
 		return nil, err
 	}
 	q := &Queue{Options: o, nc: nc}
-	if err := q.open(ctx); err != nil {
+	if q.js, err = jetstream.New(nc); err == nil {
+		err = q.persist(ctx, q.streams)
+	}
+	if err != nil {
 		defer nc.Close() // its address goes into the error
 		return nil, fmt.Errorf("queue %s: %w", nc.ConnectedUrlRedacted(), err)
 	}
@@ -152,14 +155,7 @@ func (o *Options) dial(ctx context.Context, url string) (*nats.Conn, error) {
 // Close ends the connection.
 func (q *Queue) Close() { q.nc.Close() }
 
-// open finds the streams, or makes them.
-func (q *Queue) open(ctx context.Context) (err error) {
-	if q.js, err = jetstream.New(q.nc); err != nil {
-		return err
-	}
-	return q.persist(ctx, func(ctx context.Context) error { return q.streams(ctx) })
-}
-
+// streams finds the streams, or makes them.
 func (q *Queue) streams(ctx context.Context) (err error) {
 	one := jetstream.StreamConfig{
 		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1, MaxAge: keep,
