@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -150,11 +151,21 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 		return nil, &ParseError{File: l.file,
 			Reason: "a list of functions without addresses; it needs the /proc/kallsyms of the same boot (kallsyms)"}
 	}
-	syms, err := openKallsyms(l.ctx, opt.Kallsyms)
+	f, err := inputs.Open(opt.Kallsyms)
+	if err != nil {
+		return nil, fmt.Errorf("kallsyms: %w", err)
+	}
+	defer f.Close()
+	syms, err := readKallsyms(l.ctx, opt.Kallsyms, f)
 	if err != nil {
 		return nil, err
 	}
-	syms.offset = entryOffset(opt.Arch)
+	// A record lies behind the first instruction of the entry on arm64 (mov x9, lr) and riscv64 (auipc), where landing
+	// pads are not compiled in. On x86_64 it lies 0 or, behind endbr64, 4 bytes behind its symbol, differing from function
+	// to function.
+	if opt.Arch == "arm64" || opt.Arch == "riscv64" {
+		syms.offset = 4
+	}
 	b := newBuilder(l.file)
 	err = b.each(l, func(line []byte) error {
 		symbol, rest := field(line)
@@ -182,18 +193,6 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 
 // unresolved stands for an address that only the whole list tells.
 const unresolved Addr = 1
-
-// entryOffset is how far behind its symbol a record lies when only the
-// architecture is known: behind the first instruction of the entry on arm64
-// (mov x9, lr) and riscv64 (auipc), where landing pads are not compiled in.
-// On x86_64 it is 0 or, behind endbr64, 4, differing from function to function.
-func entryOffset(arch string) Addr {
-	switch arch {
-	case "arm64", "riscv64":
-		return 4
-	}
-	return 0
-}
 
 // WriteAddrs writes the table in the format of available_filter_functions_addrs,
 // which does not tell groups.

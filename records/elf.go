@@ -105,7 +105,10 @@ func readELF(ctx context.Context, file string, r io.ReaderAt, size int64, opt Op
 		module = e.moduleName()
 	}
 	e.layout()
-	if err := e.readSymbols(); err != nil {
+	if e.syms, err = e.symbolsOf(elf.SHT_SYMTAB); err == nil && e.f.SectionByType(elf.SHT_SYMTAB) == nil { // a stripped file
+		e.syms, err = e.symbolsOf(elf.SHT_DYNSYM)
+	}
+	if err != nil {
 		return nil, err
 	}
 	entries, err := e.entries()
@@ -183,14 +186,6 @@ func (e *elfFile) bytes(sec *elf.Section) ([]byte, error) {
 type elfSymbols struct {
 	all  []elf.Symbol
 	base []uint64 // of each section, in unlinked files; else nil
-}
-
-// readSymbols reads the symbol table, or the dynamic one of a stripped file.
-func (e *elfFile) readSymbols() (err error) {
-	if e.syms, err = e.symbolsOf(elf.SHT_SYMTAB); err == nil && e.f.SectionByType(elf.SHT_SYMTAB) == nil {
-		e.syms, err = e.symbolsOf(elf.SHT_DYNSYM)
-	}
-	return err
 }
 
 // symbolsOf reads one of the two tables. The file may have none.

@@ -183,7 +183,9 @@ func (g *generator) sites(segs []segment) error {
 			left--
 			g.addrs[seg.dest+i] = Addr(at)
 			if next+step < next {
-				return g.tooBig()
+				return &ParseError{File: g.file, Value: fmt.Sprintf("n=%d, spacing=%d", g.spec.n, g.spec.spacing),
+					Reason: fmt.Sprintf("does not fit between base=%#x and the end of memory; take a lower base or a smaller spacing",
+						g.spec.base)}
 			}
 			next += step
 		}
@@ -203,13 +205,6 @@ func (g *generator) moduleStart(next uint64) uint64 {
 	}
 	g.starts = append(g.starts, Addr(start))
 	return start + firstRecord
-}
-
-func (g *generator) tooBig() error {
-	s := g.spec
-	return &ParseError{File: g.file, Value: fmt.Sprintf("n=%d, spacing=%d", s.n, s.spacing),
-		Reason: fmt.Sprintf("does not fit between base=%#x and the end of memory; take a lower base or a smaller spacing",
-			s.base)}
 }
 
 // descentGroups starts a group wherever an address is below its predecessor.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // kallsyms finds the text symbols of a running kernel by name.
@@ -43,15 +41,6 @@ type candidates struct {
 // invalid instead; those of arm64 could not in Linux 6.1 (FTRACE_MCOUNT_MAX_OFFSET,
 // include/linux/ftrace.h).
 func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
-
-func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
-	f, err := inputs.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("kallsyms: %w", err)
-	}
-	defer f.Close()
-	return readKallsyms(ctx, path, f)
-}
 
 // readKallsyms reads lines of address, type, name and module in brackets
 // (kernel/kallsyms.c, s_show), and keeps text symbols: t and T, and weak

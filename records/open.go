@@ -136,7 +136,11 @@ func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, e
 		return nil, readError(file, "", err)
 	}
 	if vmlinux.Looks(head) {
-		return readWhole(ctx, file, in, opt)
+		data, err := unpack.All(in, 0, vmlinux.MaxUnpacked) // it does not lie in a file of its own
+		if err != nil {
+			return nil, readError(file, "packed", err)
+		}
+		return readLinked(ctx, file, bytes.NewReader(data), int64(len(data)), opt)
 	}
 	if err := checkText(file, head); err != nil {
 		return nil, err
@@ -156,16 +160,6 @@ func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, e
 	default:
 		return readFunctions(l, opt)
 	}
-}
-
-// readWhole reads what is no text, and does not lie in a file of its own: it is kept in
-// memory while it is read.
-func readWhole(ctx context.Context, file string, r io.Reader, opt Options) (*Table, error) {
-	data, err := unpack.All(r, 0, vmlinux.MaxUnpacked)
-	if err != nil {
-		return nil, readError(file, "packed", err)
-	}
-	return readLinked(ctx, file, bytes.NewReader(data), int64(len(data)), opt)
 }
 
 // checkText tells text from anything else by its first bytes.
