@@ -121,7 +121,7 @@ func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 			p := s.aux.patch[i]
 			u.Patches = append(u.Patches, p)
 			s.aux.patch[i].Old, s.aux.patch[i].New = p.New, p.Old
-			if plan := onePoke(single, j.shape, r); roundsIn(plan) == e.RoundsPerPoke {
+			if plan, rounds := onePoke(single, j.shape, r); rounds == e.RoundsPerPoke {
 				u.Plan = append(u.Plan, plan...)
 				continue
 			}
@@ -139,23 +139,17 @@ func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 	return timed.Part{Update: u, Cause: e.Cause}
 }
 
-// onePoke is the plan of one patch.
-func onePoke(p *poke.Protocol, s poke.Shape, r poke.Range) (plan []poke.Step) {
+// onePoke is the plan of one patch, and how many rounds it sends.
+func onePoke(p *poke.Protocol, s poke.Shape, r poke.Range) (plan []poke.Step, rounds int) {
+	var c poke.Count
 	s.Patches = 1
 	p.Unfold(s, func(yield func(poke.Range) bool) { yield(r) }, func(st poke.Step) {
 		if st.Op != poke.Verify { // these updates do not compare all sites first
 			plan = append(plan, st)
+			c.Add(st)
 		}
 	})
-	return plan
-}
-
-func roundsIn(plan []poke.Step) int {
-	var c poke.Count
-	for _, st := range plan {
-		c.Add(st)
-	}
-	return c.Rounds
+	return plan, c.Rounds
 }
 
 // parts are all updates of one switch: those before the records, the records', and

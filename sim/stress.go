@@ -146,17 +146,11 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	}
 	row.sum(s.job.Roles)
 	s.checkCalls(&row)
-	s.settleUp(&row, coord)
+	s.CheckAll(coord.Snapshot().Live) // what is left in the text is held against what clients were told,
+	s.checkConserved(row.Counts)      // and the ledger against itself
+	row.counted()
 	row.Violations = s.violations() - violations
 	return row, nil
-}
-
-// settleUp holds what is left in the text against what clients were told, and
-// the ledger against itself.
-func (s *stress) settleUp(row *RunRow, coord *coordinator.Coordinator) {
-	s.CheckAll(coord.Snapshot().Live)
-	s.checkConserved(row.Counts)
-	row.counted()
 }
 
 // counted has a row of many updates say what their counts do.

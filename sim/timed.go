@@ -199,24 +199,22 @@ type reach struct {
 	ranges   *Ranges
 }
 
-// Ranges are those of the update; nil where none was executed.
+// Ranges are those of the update; nil where none was executed. They draw the costs and scale the engine's times as the
+// estimate's go.
 func (v *Modelled) Ranges() *Ranges {
 	if v == nil || v.reach == nil {
 		return nil
 	}
-	v.reach.once.Do(func() { v.reach.ranges = v.work() })
-	return v.reach.ranges
-}
-
-// work draws the costs and scales the engine's times as the estimate's go.
-func (v *Modelled) work() *Ranges {
-	c, e := v.reach.config, v.reach.estimate
-	s := c.Calibration.Spreads(c.Seed, calibration.Samples, 3, func(costs *calibration.Costs, out []float64) {
-		out[0], out[1], out[2] = e.Figures(c.asked(costs))
+	v.reach.once.Do(func() {
+		c, e := v.reach.config, v.reach.estimate
+		s := c.Calibration.Spreads(c.Seed, calibration.Samples, 3, func(costs *calibration.Costs, out []float64) {
+			out[0], out[1], out[2] = e.Figures(c.asked(costs))
+		})
+		v.reach.ranges = &Ranges{
+			Update: to(s[0], float64(v.Update)), Exposure: to(s[1], float64(v.Exposure)), Stolen: to(s[2], v.StolenMean),
+		}
 	})
-	return &Ranges{
-		Update: to(s[0], float64(v.Update)), Exposure: to(s[1], float64(v.Exposure)), Stolen: to(s[2], v.StolenMean),
-	}
+	return v.reach.ranges
 }
 
 // to scales a spread to the executed time.
