@@ -43,7 +43,14 @@ func (c *Core) Detach(o *Ops) (Report, error) {
 		if err := x.shutdown(o, 0); err != nil {
 			return err
 		}
-		return x.tellPeers(o)
+		// The others on its functions have these for themselves again; what they answer does not matter
+		// (cleanup_direct_functions_after_ipmodify).
+		return x.peers(o, func(peer *Ops, rec int) error {
+			if peer.Share != nil {
+				_ = peer.Share(UnsharePeer, rec)
+			}
+			return nil
+		})
 	})
 }
 

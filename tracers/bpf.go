@@ -158,9 +158,15 @@ func (t *bpfTramp) update(x *change) error {
 }
 
 // replace gets a new image called, or none where no program is left.
-func (t *bpfTramp) replace(x *change) error {
+func (t *bpfTramp) replace(x *change) (err error) {
 	if len(t.progs) == 0 {
-		return t.unregister()
+		if c := t.b.c; c.traits.SingleDirectOps {
+			_, err = c.DirectDel(t.ops, map[int]records.Addr{t.rec: t.image})
+		} else {
+			_, err = c.UnregisterDirect(t.ops)
+		}
+		t.image = 0
+		return err
 	}
 	for {
 		image := t.generate(x)
@@ -206,16 +212,6 @@ func (t *bpfTramp) call(image records.Addr) (err error) {
 	default:
 		_, err = c.ModifyDirect(t.ops, image)
 	}
-	return err
-}
-
-func (t *bpfTramp) unregister() (err error) {
-	if t.b.c.traits.SingleDirectOps {
-		_, err = t.b.c.DirectDel(t.ops, map[int]records.Addr{t.rec: t.image})
-	} else {
-		_, err = t.b.c.UnregisterDirect(t.ops)
-	}
-	t.image = 0
 	return err
 }
 

@@ -186,8 +186,11 @@ type walk struct {
 func (w *walk) call(f *Func, o *Ops) {
 	switch f {
 	case nil, FuncStub:
-	case FuncCallDirect:
-		w.late = w.c.LateTarget(o, w.rec)
+	case FuncCallDirect: // call_direct_funcs looks the function up where one ops has all trampolines
+		w.late = o.DirectCall
+		if w.c.traits.SingleDirectOps {
+			w.late = w.c.direct[w.rec]
+		}
 	case FuncList, FuncAssist:
 		bit, ok := w.t.Enter(ListGuard)
 		if !ok {

@@ -170,16 +170,6 @@ func (x *change) modifyDirect(o *Ops, recs Functions, addr func(rec int) records
 	return x.shutdown(c.tmp, 0)
 }
 
-// LateTarget is the trampoline that a direct ops hands to the entry for a function
-// with several users: looked up by address where one ops has all trampolines, the
-// ops' own elsewhere (call_direct_funcs).
-func (c *Core) LateTarget(o *Ops, rec int) records.Addr {
-	if c.traits.SingleDirectOps {
-		return c.direct[rec]
-	}
-	return o.DirectCall
-}
-
 // DirectAdd gives functions direct trampolines through one ops that has all of
 // them (update_ftrace_direct_add, Linux 7.0). The first functions attach the ops,
 // the others change its filter. Errors, in this order:

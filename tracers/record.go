@@ -303,17 +303,6 @@ func (x *change) askPeers(o *Ops) error {
 	})
 }
 
-// tellPeers tells them that they have the functions for themselves again; what
-// they answer does not matter (cleanup_direct_functions_after_ipmodify).
-func (x *change) tellPeers(o *Ops) error {
-	return x.peers(o, func(peer *Ops, rec int) error {
-		if peer.Share != nil {
-			_ = peer.Share(UnsharePeer, rec)
-		}
-		return nil
-	})
-}
-
 // peers goes through the direct ops on the functions of one that may change the
 // instruction pointer.
 func (x *change) peers(o *Ops, f func(peer *Ops, rec int) error) error {
