@@ -286,7 +286,14 @@ func engineAxes() axis.Table[Config] {
 					"without any, the timed engine counts and names no time"},
 			Parse: func(name string) (axis.Set[Config], error) {
 				k, err := calibration.Open(name)
-				return func(c *Config) error { return c.calibrate(k) }, err
+				return func(c *Config) error {
+					if arch := c.Arch.Traits().Name; k.Arch != arch {
+						return axis.Unfit(fmt.Sprintf("calibration %s is of a machine of %s: it has no times for %s",
+							k.Name, k.Arch, arch))
+					}
+					c.Calibration = k
+					return nil
+				}, err
 			},
 			Print: func(c *Config) string {
 				if c.Calibration == nil {
@@ -305,16 +312,6 @@ func engineAxes() axis.Table[Config] {
 			"may die of them", func(c *Config) *bool { return &c.InProcess })),
 		used(useModel, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",
 			func(c *Config) *bool { return &c.Migrate })))
-}
-
-// calibrate takes a calibration that is of the combination's architecture.
-func (c *Config) calibrate(k *calibration.Calibration) error {
-	if arch := c.Arch.Traits().Name; k.Arch != arch {
-		return axis.Unfit(fmt.Sprintf("calibration %s is of a machine of %s: it has no times for %s",
-			k.Name, k.Arch, arch))
-	}
-	c.Calibration = k
-	return nil
 }
 
 // preset gives an axis one value that applies when none is chosen.

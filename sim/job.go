@@ -111,7 +111,11 @@ func (j *Job) Warnings() (out []string) {
 	if n := len(j.unmatched); n == 1 {
 		out = append(out, fmt.Sprintf("records %s: filter %q matches no record", j.Table.Name(), j.unmatched[0]))
 	} else if n > 1 {
-		out = append(out, fmt.Sprintf("records %s: %d filters match no record: %s", j.Table.Name(), n, firstOf(j.unmatched)))
+		names := strings.Join(j.unmatched[:min(n, 5)], ", ")
+		if n > 5 {
+			names += ", ..."
+		}
+		out = append(out, fmt.Sprintf("records %s: %d filters match no record: %s", j.Table.Name(), n, names))
 	}
 	if j.skipped > 0 {
 		out = append(out, fmt.Sprintf("records %s: %s refuses %d of %d for their alignment; they are left out",
@@ -131,15 +135,6 @@ func (j *Job) Warnings() (out []string) {
 		)
 	}
 	return out
-}
-
-// firstOf names the first few of many.
-func firstOf(names []string) string {
-	const few = 5
-	if len(names) > few {
-		return strings.Join(names[:few], ", ") + ", ..."
-	}
-	return strings.Join(names, ", ")
 }
 
 // nothing is why there is nothing to execute: counting may begin with no record,

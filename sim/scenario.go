@@ -92,14 +92,6 @@ func (s *sites) addAux(j *Job, n int) error {
 	return nil
 }
 
-// pokes is how many sites the entries change at the most.
-func pokes(entries []ledger.Entry) (n int) {
-	for _, e := range entries {
-		n = max(n, e.Pokes)
-	}
-	return n
-}
-
 // initial is a site's text before anything has happened.
 func (s *sites) initial(site int) isa.Text {
 	if i := site - int(s.aux.first); len(s.aux.patch) > 0 && i >= 0 {

@@ -60,7 +60,11 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := sites.addAux(j, pokes(entries)-len(sites.aux.patch)); err != nil {
+		most := 0 // sites that an entry changes
+		for _, e := range entries {
+			most = max(most, e.Pokes)
+		}
+		if err := sites.addAux(j, most-len(sites.aux.patch)); err != nil {
 			return nil, err
 		}
 	}

@@ -251,12 +251,6 @@ func (c *calls) draw() (site int32, park, ok bool) {
 
 func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }
 
-// spent says that CPUs which are available have spent some time on something else, all together.
-func (c *calls) spent(all Nanos) {
-	c.coldTime -= float64(all) * (1 - c.hot)
-	c.coldTrace -= float64(all) * c.traced
-}
-
 // cold draws how many calls of cold sites there were between open and close, and
 // how many of them called a tracer.
 func (c *calls) cold(src rand.Source) (traced, untraced uint64) {

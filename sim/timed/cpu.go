@@ -166,7 +166,11 @@ func (m *Machine) cost(s *cpuState, before cpus.Phase, event cpus.Event) (Nanos,
 			return nanos(c.TrapEntry), true
 		}
 	case cpus.Trapped, cpus.Leaving:
-		return m.reference(s), true
+		s.line.granted = false // to wait for the line of a common count is over by now
+		if m.cfg.Refs == int3.PerCPU {
+			s.owes += nanos(c.Reference) // the moment makes no difference: it takes no event of its own
+		}
+		return 0, true
 	case cpus.Searching:
 		m.compared += uint64(m.comparisons)
 		return s.owed(nanos(c.Comparison * float64(m.comparisons))), true
@@ -193,24 +197,6 @@ func (s *cpuState) owed(cost Nanos) Nanos {
 	cost += s.owes
 	s.owes = 0
 	return cost
-}
-
-// reference is what it takes to change the reference count, beside waiting for the
-// line of a common one, which is over by now.
-func (m *Machine) reference(s *cpuState) Nanos {
-	s.line.granted = false
-	if m.cfg.Refs == int3.PerCPU {
-		s.owes += nanos(m.costs.Reference) // the moment makes no difference: it takes no event of its own
-	}
-	return 0
-}
-
-// arrive is an interrupt that has got to its CPU.
-func (m *Machine) arrive(i int) {
-	m.settle(i)
-	s := &m.cpus[i]
-	s.box, s.boxed = m.patch.sent, true
-	m.wake(i)
 }
 
 // masks tells how much longer a CPU masks its interrupts at a time; stretches with

@@ -162,7 +162,11 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 	p.busy = at
 	m.ledger.sent.Rounds[p.home][c]++
 	m.ledger.sent.Sent[c] += uint64(p.left)
-	m.sawRound(c)
+	m.rounds++
+	p.round = m.rounds
+	if t := m.listener; t != nil {
+		t.Round(p.round, p.home, c, p.left, int64(m.now))
+	}
 }
 
 // quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it

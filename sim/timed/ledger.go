@@ -135,15 +135,6 @@ func (m *Machine) lives() (leftOut, caughtUp uint64) {
 	return leftOut, caughtUp
 }
 
-// stole notes the time that was taken from the CPUs, before it is counted anew.
-func (m *Machine) stole() {
-	for i := range m.cpus {
-		s := &m.cpus[i]
-		m.ledger.life[i].Stolen += s.stolen
-		s.tally, s.stolen = cpus.Tally{}, 0
-	}
-}
-
 // watched is what a listener needs to know of a CPU to say how long something took.
 type watched struct{ trap, interrupt Nanos }
 
@@ -163,16 +154,7 @@ func (m *Machine) saw(i int, s *cpuState, before cpus.Phase, event cpus.Event, c
 	}
 }
 
-// sawRound tells it of a round.
-func (m *Machine) sawRound(cause cpus.Cause) {
-	m.rounds++
-	m.patch.round = m.rounds
-	if t := m.listener; t != nil {
-		t.Round(m.patch.round, m.patch.home, cause, m.patch.left, int64(m.now))
-	}
-}
-
-// sawStep tells it of a step of the plan that is over at a time.
+// sawStep tells the listener of a step of the plan that is over at a time.
 func (m *Machine) sawStep(cpu int, st poke.Step, until Nanos) {
 	t, p := m.listener, &m.patch
 	if t == nil {

@@ -278,7 +278,9 @@ func (m *Machine) happen() {
 		m.cpus[who].active = false
 		m.run(who, false)
 	case evArrive:
-		m.arrive(who)
+		m.settle(who)
+		m.cpus[who].box, m.cpus[who].boxed = m.patch.sent, true
+		m.wake(who)
 	case evEnter:
 		m.enter(who)
 	case evLeave:

@@ -141,7 +141,11 @@ func (m *Machine) open() {
 	m.text.forget()
 	m.compared = 0
 	m.ledger.open(len(m.cpus), m.now)
-	m.stole()
+	for i := range m.cpus { // the time that was taken from them is counted anew
+		s := &m.cpus[i]
+		m.ledger.life[i].Stolen += s.stolen
+		s.tally, s.stolen = cpus.Tally{}, 0
+	}
 	m.calls.open(m.now)
 	m.drawCall(float64(m.now), m.drawn())
 }

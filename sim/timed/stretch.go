@@ -108,7 +108,9 @@ func (m *Machine) settle(i int) {
 		m.book(s, t)
 		m.events += 2 // its beginning and its end
 		end := since + t.takes
-		c.spent(min(end, m.now) - since)
+		spent := float64(min(end, m.now) - since) // on something else than calls
+		c.coldTime -= spent * (1 - c.hot)
+		c.coldTrace -= spent * c.traced
 		if end > m.now {
 			s.active = true
 			m.free(s, false)
