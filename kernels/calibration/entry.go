@@ -135,21 +135,17 @@ func (c *Calibration) Write(w io.Writer) error {
 		rows = append(rows, []string{f.name, f.get(c)})
 	}
 	for _, e := range c.Entries {
-		rows = append(rows, e.cells())
+		low, high := "", ""
+		if e.Bounded() {
+			low, high = decimal(e.Low), decimal(e.High)
+		}
+		rows = append(rows, []string{e.Quantity.Name, decimal(e.Value), string(e.Quantity.Unit), low, high, string(e.Basis),
+			e.Source})
 	}
 	if err := out.WriteAll(rows); err != nil {
 		return fmt.Errorf("write calibration %s: %w", c.Name, err)
 	}
 	return nil
-}
-
-// cells are the entry's in a file.
-func (e Entry) cells() []string {
-	low, high := "", ""
-	if e.Bounded() {
-		low, high = decimal(e.Low), decimal(e.High)
-	}
-	return []string{e.Quantity.Name, decimal(e.Value), string(e.Quantity.Unit), low, high, string(e.Basis), e.Source}
 }
 
 // Bounded tells whether the source says how sure the value is.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
@@ -92,12 +91,14 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 	}
 	traits := a.Traits()
 	k := &Kernel{
-		Arch: arch, Release: release, Facts: f, Own: table, callRow: callRow(traits),
-		Protocol: image.ProtocolOf(f.value),
+		Arch: arch, Release: release, Facts: f, Own: table, Protocol: image.ProtocolOf(f.value),
+		callRow: traits.InterruptRow, SyncRow: traits.InterruptRow, StopRow: traits.StopRow,
 	}
-	k.SyncRow, k.StopRow = k.callRow, k.stopRow(traits)
-	if traits.FirmwareRounds {
-		k.SyncRow = traits.InterruptRow
+	if traits.FirmwareRounds { // of rounds alone: smp_call_function is IPI_CALL_FUNC (arch/riscv/kernel/smp.c)
+		k.callRow = "IPI1"
+	}
+	if k.since(6, 0) && !k.since(6, 12) { // as in wakeRow, for stoppers; 6.12 does not put them into that queue any more
+		k.StopRow = k.callRow
 	}
 	k.rows = []Row{
 		{Name: k.callRow, Modelled: true, About: "function calls: on_each_cpu, smp_call_function and their kind"},
@@ -114,15 +115,6 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 
 // flushRow is where riscv64's firmware counts flushes of translations for all of the kernel (flush_tlb_all).
 const flushRow = "FW_SFENCE_VMA_RECVD"
-
-// callRow is where smp_call_function is counted: on riscv64 IPI1 (arch/riscv/kernel/smp.c,
-// IPI_CALL_FUNC), whose rounds the firmware sends.
-func callRow(t isa.Traits) string {
-	if t.FirmwareRounds {
-		return "IPI1"
-	}
-	return t.InterruptRow
-}
 
 // since tells whether the release is this one or a later one. The call graph does not show the body
 // of an inlined function of the scheduler, so the release decides.
@@ -142,14 +134,6 @@ func (k *Kernel) wakeRow() string {
 		return k.callRow
 	}
 	return k.StopRow
-}
-
-// stopRow is the same for stoppers, which 6.12 does not put into that queue any more.
-func (k *Kernel) stopRow(traits isa.Traits) string {
-	if k.since(6, 0) && !k.since(6, 12) {
-		return k.callRow
-	}
-	return traits.StopRow
 }
 
 // value is a mechanism's, 0 where it is not understood.
