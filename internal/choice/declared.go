@@ -58,19 +58,14 @@ func (d *Declared) Variable(of any) any {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Interface()
 }
 
-// whole are the whole numbers that a choice takes.
-func (d *Declared) whole() (low, high int) {
-	low, _ = strconv.Atoi(d.Low) // "" is 0
-	if high, _ = strconv.Atoi(d.High); d.High == "" {
-		high = math.MaxInt
-	}
-	return low, high
-}
-
 // Of is the choice of a variable; nil for types that have none in general. A text names a file where the declaration
 // calls it one, or an image.
 func (d *Declared) Of(to any) *Field {
-	low, high := d.whole()
+	low, _ := strconv.Atoi(d.Low) // "" is 0
+	high, _ := strconv.Atoi(d.High)
+	if d.High == "" {
+		high = math.MaxInt
+	}
 	switch to := to.(type) {
 	case *bool:
 		return Flag(to, d.Name, d.Doc)

@@ -95,14 +95,11 @@ func UpTo(high uint64, want string) Kind[uint64] {
 
 // Count is a field of one whole number from low to high.
 func Count(to *int, name string, preset int, doc string, low, high int) *Field {
-	return One(to, name, orNothing(preset), doc, Whole(low, high))
-}
-
-func orNothing(preset int) string {
-	if preset == 0 {
-		return ""
+	text := "" // for none
+	if preset != 0 {
+		text = strconv.Itoa(preset)
 	}
-	return strconv.Itoa(preset)
+	return One(to, name, text, doc, Whole(low, high))
 }
 
 // Counts is a field of whole numbers from low to high.
