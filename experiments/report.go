@@ -92,7 +92,7 @@ type Lack struct {
 
 // Lacks are those of the figures that lie outside of their ranges, in their order.
 func Lacks(all []Comparison) (out []Lack) {
-	outside := Outside(all)
+	outside := spelling.Where(all, func(c Comparison) bool { return c.Ranged() && !c.Inside() })
 	for _, m := range spelling.Distinct(outside, Comparison.Missing) {
 		l := Lack{Mechanism: m}
 		for _, c := range spelling.Where(outside, func(c Comparison) bool { return c.Missing() == m }) {
@@ -103,24 +103,11 @@ func Lacks(all []Comparison) (out []Lack) {
 	return out
 }
 
-// here is ours with its range.
-func (c Comparison) here() string {
-	if !c.Ranged() {
-		return figure(c.Ours)
-	}
-	return fmt.Sprintf("%s (%s to %s)", figure(c.Ours), figure(c.Low), figure(c.High))
-}
-
 // Modelled is a time in nanoseconds as a headline says it: two digits, its range, and how
 // much of it rests on quantities that are assumed.
 func Modelled(s calibration.Spread) string {
 	return fmt.Sprintf("%s (%s to %s, %.0f %% of it assumed)", results.About(s.Likely), results.About(s.Low),
 		results.About(s.High), 100*s.Assumed)
-}
-
-// Outside are those that lie outside of their ranges.
-func Outside(all []Comparison) []Comparison {
-	return spelling.Where(all, func(c Comparison) bool { return c.Ranged() && !c.Inside() })
 }
 
 // Error is how far ours is from the published figure: a difference of counts,
@@ -138,7 +125,11 @@ func (c Comparison) Error() string {
 
 // Row is the comparison as the report shows it.
 func (c Comparison) Row() string {
-	return form.Line(c.What, figure(c.Published), c.here(), c.Error(), c.Source)
+	ours := figure(c.Ours)
+	if c.Ranged() {
+		ours = fmt.Sprintf("%s (%s to %s)", ours, figure(c.Low), figure(c.High))
+	}
+	return form.Line(c.What, figure(c.Published), ours, c.Error(), c.Source)
 }
 
 // figure prints a figure with as many digits as are worth reading.

@@ -105,7 +105,10 @@ func apart(readings []*published.Reading) (out []*measurement, err error) {
 	}
 	for _, m := range out {
 		if m.Patching == published.Batched {
-			m.settle(same)
+			m.Batches = same
+			m.Records = interrupts.Range{Lo: perBatch() * same.Lo, Hi: perBatch() * same.Hi}
+			m.Rest = interrupts.Range{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
+			m.Functions = interrupts.Range{Lo: max(same.Lo-1, 0)*slots2019 + 1, Hi: same.Hi * slots2019}
 		}
 	}
 	return out, nil
@@ -127,14 +130,6 @@ func (m *measurement) explain() error {
 		m.Batches = interrupts.Range{Lo: 1, Hi: 1}
 	}
 	return nil
-}
-
-// settle fills in what so many batches mean.
-func (m *measurement) settle(b interrupts.Range) {
-	m.Batches = b
-	m.Records = interrupts.Range{Lo: perBatch() * b.Lo, Hi: perBatch() * b.Hi}
-	m.Rest = interrupts.Range{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
-	m.Functions = interrupts.Range{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
 }
 
 // writeInterrupts prints the measurements as /proc/interrupts shows them.
