@@ -241,7 +241,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		if w.m.Code.Path.Guards && was.Phase == cpus.Boundary {
 			return w.didGuard(c, "comes to", site)
 		}
-		if w.m.Code.Path.Apart && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
+		if w.m.Code.Path.Apart && was.Phase == cpus.Boundary {
 			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
 		}
 		return w.didFetch(was, c, site)
