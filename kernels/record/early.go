@@ -20,16 +20,16 @@ type load struct {
 	grown    uint64 // bytes of stack below the word that the function returns to
 }
 
-// has tells whether a CPU that has stopped at the load stands there. QEMU may stop it where the code ends that it translated
-// in one piece, at a branch at the latest.
+// has tells whether a CPU that has stopped at the load stands there. QEMU may stop it where the code ends that it
+// translated in one piece, at a branch at the latest.
 func (l load) has(pc uint64) bool { return l.behind <= pc && pc <= l.until }
 
-// loaded is a variable that __text_poke loads early (BUG_ON(!after_bootmem), arch/x86/kernel/alternative.c, Linux 5.0 to
-// 7.3), and hardly any other function of a kernel that has booted.
+// loaded is a variable that __text_poke loads early (BUG_ON(!after_bootmem), arch/x86/kernel/alternative.c, Linux 5.0
+// to 7.3), and hardly any other function of a kernel that has booted.
 const loaded = "after_bootmem"
 
-// earlyLoad finds where a function loads that variable. The call that a function may begin with is a tracer's, which changes
-// no argument.
+// earlyLoad finds where a function loads that variable. The call that a function may begin with is a tracer's, which
+// changes no argument.
 func earlyLoad(k *image.Kernel, function uint64) (l load, ok bool) {
 	variable, there := k.Addr(loaded)
 	if !there || k.Arch.Name != x86_64.Name {
@@ -78,10 +78,15 @@ func branch(code []byte) (n uint64) {
 // keepers are instructions that write to their first argument alone, or nowhere.
 var keepers = []x86asm.Op{x86asm.MOV, x86asm.LEA, x86asm.AND, x86asm.XOR, x86asm.TEST, x86asm.CMP}
 
-// keepsArguments tells whether an instruction writes to memory, or to a register that holds no argument and is not the stack's.
+// free are registers that hold no argument, and no stack.
+var free = []x86asm.Reg{x86asm.RAX, x86asm.RBX, x86asm.RBP,
+	x86asm.R10, x86asm.R11, x86asm.R12, x86asm.R13, x86asm.R14, x86asm.R15}
+
+// keepsArguments tells whether an instruction writes to memory, or to a register that is free.
 func keepsArguments(in x86asm.Inst) bool {
-	free := []x86asm.Reg{x86asm.RAX, x86asm.RBX, x86asm.RBP, x86asm.R10, x86asm.R11, x86asm.R12, x86asm.R13, x86asm.R14, x86asm.R15}
 	r, is := in.Args[0].(x86asm.Reg)
-	return slices.Contains(keepers, in.Op) &&
-		(!is || slices.Contains(free, r) || r >= x86asm.EAX && r <= x86asm.R15L && slices.Contains(free, r-x86asm.EAX+x86asm.RAX))
+	if r >= x86asm.EAX && r <= x86asm.R15L { // the lower half of a register
+		r += x86asm.RAX - x86asm.EAX
+	}
+	return slices.Contains(keepers, in.Op) && (!is || slices.Contains(free, r))
 }

@@ -56,7 +56,8 @@ func (x *recorder) moved(cpu int, sp uint64) {
 	}
 }
 
-// missed looks at a CPU while another one has the machine stopped: of two that stop for what they watch the server tells of one.
+// missed looks at a CPU while another one has the machine stopped: of two that stop for what is watched the server tells
+// of one.
 func (x *recorder) missed(cpu, by int) error {
 	if x.early.At == 0 || cpu == by {
 		return nil
@@ -290,8 +291,8 @@ func (x *recorder) watchReferences(cpu int) error {
 	return nil
 }
 
-// referred is a CPU that has stored to a word of references. What an instruction does is known from its first time on: where
-// two CPUs store at a time, the server tells of one, and the word has changed by both.
+// referred is a CPU that has stored to a word of references. What an instruction does is known from its first time on:
+// where two CPUs store at a time, the server tells of one, and the word has changed by both.
 func (x *recorder) referred(cpu int, at, pc uint64) error {
 	c := x.refs[at]
 	if c == nil {
