@@ -117,7 +117,7 @@ func TestEarlyStores(t *testing.T) {
 	place(1, answers, 0)
 	stop(1, 0) // CPU 0 has loaded it, too
 	stop(0, key)
-	place(0, stores+0x20, site)
+	place(0, stores+0x24, site) // behind the branch
 	stop(0, key)
 	want := []string{"CPU 1: store 0xffffffff80007000 01 02 <- 00 00 b", "CPU 0: store 0xffffffff80007002 01 02 <- 00 00 b",
 		"CPU 1: answer ipi_remote_fence_i", "CPU 0: store 0xffffffff80007000 01 02 <- 00 00 b"}
