@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // TestCoverageNames: what does not happen in some models that are safe, by hand.
@@ -69,5 +70,18 @@ func TestCoverageOfSearchesThatAreCut(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Coverage, got.Coverage); diff != "" {
 		t.Errorf("resumed on three cores (-want +got):\n%s", diff)
+	}
+}
+
+// TestGracePlaces: a wait for tasks alone interrupts CPUs, of either kind.
+func TestGracePlaces(t *testing.T) {
+	for op, want := range map[poke.Op]bool{poke.GracePeriod: true, poke.SynchronizeRCU: true, poke.Raise: false} {
+		interrupted := false
+		programs(t, []poke.Step{{Op: op}}).eachPlace(func(ph cpus.Phase, _ string) {
+			interrupted = interrupted || ph == cpus.Interrupted
+		})
+		if interrupted != want {
+			t.Errorf("%v: %v", op, interrupted)
+		}
 	}
 }

@@ -150,3 +150,47 @@ func TestPatchersStandStillToo(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskedPatcher: while a patcher holds interrupts back in its walk, its CPU answers no round; it does where the walk
+// holds back none.
+func TestMaskedPatcher(t *testing.T) {
+	for _, masked := range []bool{false, true} {
+		m := programs(t, []poke.Step{{Op: poke.Walk, Masked: masked}}, []poke.Step{{Op: poke.Split}, {Op: poke.Sync}})
+		full, err := newSearch(m, Options{Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := full.run(t.Context()); err != nil || r.Verdict != Safe {
+			t.Fatal(r, err)
+		}
+		walks, answers, w := 0, 0, newWorld(m)
+		home := m.homes[0]
+		err = full.seen.each(func(_ uint64, words []uint64) error {
+			w.unpack(words)
+			at, _, stage := w.patcher[0].Place()
+			if w.patcher[0].Between() || at != 0 || stage == 0 || !w.Pending(home, false) {
+				return nil
+			}
+			walks++
+			if slices.Contains(w.enabled(nil), action{kind: stepCPU, who: uint8(home)}) {
+				answers++
+			}
+			return nil
+		})
+		if err != nil || walks == 0 || (answers == walks) == masked || masked && answers > 0 {
+			t.Errorf("masked %v: CPU %d can answer in %d of %d states, %v", masked, home, answers, walks, err)
+		}
+	}
+}
+
+// TestBegins: a patcher whose sites are not ready can begin if another one that changes them gets on, and not by itself.
+func TestBegins(t *testing.T) {
+	m := programs(t, []poke.Step{{Op: poke.Raise}}, []poke.Step{{Op: poke.Raise}})
+	w := newWorld(m)
+	w.patcher[0].Menu = nil // nothing that it could begin
+	for able, want := range map[[MaxPatchers]bool]bool{{}: false, {true}: false, {false, true}: true, {true, true}: true} {
+		if got := w.begins(0, &able); got != want {
+			t.Errorf("where %v get on: %v", able, got)
+		}
+	}
+}

@@ -90,3 +90,27 @@ func parsed(t *testing.T, more string) *poke.Protocol {
 	}
 	return p
 }
+
+// TestInCall: a CPU is in a call from behind the site on until it is back between two calls; an interrupt changes
+// nothing.
+func TestInCall(t *testing.T) {
+	at := func(phase, back cpus.Phase) *cpus.CPU {
+		var c cpus.CPU
+		c.Phase, c.Back = phase, back
+		return &c
+	}
+	for phase := cpus.Boundary; phase <= cpus.Down; phase++ {
+		want := phase > cpus.Asleep && phase < cpus.Interrupted || phase == cpus.Doubting
+		if got := inCall(at(phase, 0)); got != want {
+			t.Errorf("%s: %v", phase, got)
+		}
+		for _, handler := range []cpus.Phase{cpus.Interrupted, cpus.Syncing, cpus.Answering} {
+			if got := inCall(at(handler, phase)); got != want && phase < cpus.Interrupted {
+				t.Errorf("%s, back to %s: %v", handler, phase, got)
+			}
+		}
+	}
+	if !inCall(&cpus.CPU{Masked: 1}) {
+		t.Error("a CPU that holds interrupts back")
+	}
+}

@@ -148,3 +148,31 @@ func TestReplayRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestNMITracesReplay: what an NMI executes while text changes is forced on the live machine, too.
+func TestNMITracesReplay(t *testing.T) {
+	for arch, protocol := range map[string]string{"x86_64": "stop-machine", "arm64": "stop-machine",
+		"riscv64": "breakpoint"} {
+		list := poke.ShippedPlans()
+		file := list[slices.IndexFunc(list, func(p poke.ShippedPlan) bool { return p.Name == protocol })]
+		s := setup(t, arch, protocol, "", 2, 1)
+		var err error
+		if s.Protocol, err = poke.ParseProtocol("nmi.plan", append(file.Text, "nmi:\n    call a site\n"...)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Explore(t.Context(), m, Options{Reduce: all})
+		if err != nil || r.Verdict != Unsafe {
+			t.Fatal(arch, r, err)
+		}
+		if _, err := Replay(m, r.Trace); err != nil {
+			t.Errorf("%s: %v", arch, err)
+		}
+		if !slices.ContainsFunc(r.Trace.Steps, func(s Step) bool { return s.What == "an NMI comes" }) {
+			t.Errorf("%s: no NMI in it", arch)
+		}
+	}
+}

@@ -211,3 +211,32 @@ func TestCrossings(t *testing.T) {
 		}
 	}
 }
+
+// TestOps: the ops that can be called are all but the one that does nothing; half of one beside half of another is loaded
+// only where a literal is stored in halves.
+func TestOps(t *testing.T) {
+	const nop, traced = 1 << 32, 2<<32 | 5
+	for _, parts := range [][]poke.Part{{poke.Literal}, {poke.LiteralLow, poke.LiteralHigh}, {poke.LiteralLow},
+		{poke.LiteralHigh}} {
+		var plan []poke.Step
+		for _, part := range parts {
+			plan = append(plan, poke.Step{Op: poke.Write, Part: part})
+		}
+		m := programs(t, plan)
+		m.NopOps, m.Attached = nop, []uint64{traced}
+		if err := m.findOps(); err != nil {
+			t.Fatal(err)
+		}
+		patch := m.Programs[0].Patches[0]
+		ops := []uint64{traced, patch.OldOps, patch.NewOps}
+		slices.Sort(ops)
+		if got := m.Ops(); !slices.Equal(got, ops) {
+			t.Errorf("%v: %x, want %x", parts, got, ops)
+		}
+		halves := parts[0] != poke.Literal
+		values := map[bool]int{false: 4, true: 16}[halves]
+		if torn := slices.Contains(m.codec.Ops, 1<<32|5); torn != halves || len(m.codec.Ops) != values {
+			t.Errorf("%v: %x", parts, m.codec.Ops)
+		}
+	}
+}

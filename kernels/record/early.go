@@ -22,7 +22,7 @@ type load struct {
 
 // has tells whether a CPU that has stopped at the load stands there. QEMU may stop it where the code ends that it
 // translated in one piece, at a branch at the latest.
-func (l load) has(pc uint64) bool { return l.behind <= pc && pc <= l.until }
+func (l load) has(pc uint64) bool { return l.variable != 0 && l.behind <= pc && pc <= l.until }
 
 // loaded is a variable that __text_poke loads early (BUG_ON(!after_bootmem), arch/x86/kernel/alternative.c, Linux 5.0
 // to 7.3), and hardly any other function of a kernel that has booted.

@@ -32,7 +32,8 @@ var (
 // loads is an instruction with four bytes of distance to the variable.
 func loads(op ...byte) []byte { return append(op, 'h', 'e', 'r', 'e') }
 
-// TestEarlyLoad: a function is watched at its load of the variable if all arguments are there still; else at its beginning.
+// TestEarlyLoad: a function is watched at its load of the variable if all arguments are there still; else at its
+// beginning.
 func TestEarlyLoad(t *testing.T) {
 	const function, variable = 0xffffffff81000000, 0xffffffff82000000
 	toRAX, toRBX, toRSI := loads(0x8b, 0x05), loads(0x48, 0x8b, 0x1d), loads(0x8b, 0x35)
@@ -83,14 +84,14 @@ func earlyOf(t *testing.T) (*recorder, *machine) {
 	x, m := recorderOf(t)
 	x.Client = m.serve(t, "x86_64")
 	x.early = Watch{Kind: Store, Function: "__patch_insn_write", At: stores, args: []string{copier, at, from, length},
-		early: load{variable: key, bytes: 4, behind: stores + 0x20, until: stores + 0x24, grown: 0x50}}
+		load: load{variable: key, bytes: 4, behind: stores + 0x20, until: stores + 0x24, grown: 0x50}}
 	x.at[stores] = x.early
 	m.put(oneTask, 1, 2, 3, 4)
 	return x, m
 }
 
-// TestEarlyStores: a CPU that has loaded the variable there is about to store, and one that has loaded it elsewhere is not. Of
-// two that stop at a time the server tells of one; it may tell of the other one later.
+// TestEarlyStores: a CPU that has loaded the variable there is about to store, and one that has loaded it elsewhere is
+// not. Of two that stop at a time the server tells of one; it may tell of the other one later.
 func TestEarlyStores(t *testing.T) {
 	x, m := earlyOf(t)
 	const rcx, rdx, rsi, rsp, rip, stack = 2, 3, 4, 7, 16, anotherTask + 0x800
@@ -130,13 +131,13 @@ func TestEarlyStores(t *testing.T) {
 func TestEarlyIsWatched(t *testing.T) {
 	x, m := course(t)
 	w := x.at[stores]
-	w.early = load{variable: key, bytes: 4, behind: stores + 4, until: stores + 4}
+	w.load = load{variable: key, bytes: 4, behind: stores + 4, until: stores + 4}
 	x.at[stores] = w
 	if _, err := follow(t, x, m, &Config{}); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(m.done, fmt.Sprintf("Z3,%x,4", uint64(key))) || slices.Contains(m.done, fmt.Sprintf("Z1,%x,1", uint64(stores))) ||
-		x.early.At != stores {
+	watched := slices.Contains(m.done, fmt.Sprintf("Z3,%x,4", uint64(key)))
+	if !watched || slices.Contains(m.done, fmt.Sprintf("Z1,%x,1", uint64(stores))) || x.early.At != stores {
 		t.Errorf("%q, %+v", m.done, x.early)
 	}
 }

@@ -89,7 +89,7 @@ type recorder struct {
 	at      map[uint64]Watch
 	returns map[uint64][]pending // by address: who is to return there
 	last    uint64               // where the machine's way ends
-	early   Watch                // what stores, where it is recorded at its early load
+	early   Watch                // what stores, if it is watched at a load
 	stored  [4]uint64            // the CPU of the last such store, its stack, and two arguments
 	refs    map[uint64]*count    // words by which handlers find a batch
 	counts  map[uint64]Kind      // by the address behind an instruction: what it does to such a word
@@ -133,8 +133,8 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error, c
 	}
 	for at, w := range x.at {
 		point := gdb.Breakpoint(at)
-		if w.early.variable != 0 { // QEMU forgets all code that it has translated at every breakpoint
-			point, x.early = gdb.Loads(w.early.variable, w.early.bytes), w
+		if w.load.variable != 0 { // QEMU forgets all code that it has translated at every breakpoint
+			point, x.early = gdb.Loads(w.load.variable, w.load.bytes), w
 		}
 		if err := x.Insert(point); err != nil {
 			return err

@@ -17,8 +17,8 @@ func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
 	if len(x.Steps) > maxSteps {
 		return fmt.Errorf("more than %d steps", maxSteps)
 	}
-	loads := stop.Watched != 0 && stop.Watched == x.early.early.variable
-	if loads && x.early.early.has(regs.PC()) {
+	loads := stop.Watched != 0 && stop.Watched == x.early.load.variable
+	if loads && x.early.load.has(regs.PC()) {
 		return x.stores(stop.CPU, regs)
 	}
 	for cpu := range x.CPUs {
@@ -59,27 +59,33 @@ func (x *recorder) moved(cpu int, sp uint64) {
 // missed looks at a CPU while another one has the machine stopped: of two that stop for what is watched the server tells
 // of one.
 func (x *recorder) missed(cpu, by int) error {
-	if x.early.At == 0 || cpu == by {
+	if cpu == by || x.early.At == 0 && len(x.refs) == 0 {
 		return nil
 	}
 	regs, err := x.Registers(cpu)
 	if err != nil {
 		return err
 	}
+	for at, c := range x.refs {
+		p := x.handler(cpu)
+		if p != nil && !p.took && x.counts[regs.PC()] == Take && (c.name == "" || c.name == fmt.Sprint(cpu)) {
+			return x.referred(cpu, at, regs.PC())
+		}
+	}
 	return x.stores(cpu, regs)
 }
 
-// stores is a CPU that may be behind the early load of what stores. The server may tell of one again that was missed.
+// stores is a CPU that may be behind the load of what stores. The server may tell of one again that was missed.
 func (x *recorder) stores(cpu int, regs gdb.Registers) error {
 	now := [4]uint64{uint64(cpu), regs.SP(), regs.Arg(1), regs.Arg(2)}
-	if !x.early.early.has(regs.PC()) || now == x.stored {
+	if !x.early.load.has(regs.PC()) || now == x.stored {
 		return nil
 	}
 	x.stored = now
 	return x.entered(cpu, x.early, regs)
 }
 
-// entered is a CPU at the first instruction of a watched function.
+// entered is a CPU that has entered a watched function: at its first instruction, or behind its load.
 func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 	s := Step{CPU: cpu, Kind: w.Kind, Name: w.Function}
 	back := pending{cpu: cpu}
@@ -136,7 +142,7 @@ const trapIP = 16 * 8
 
 // caller is where a watched function returns to.
 func (x *recorder) caller(cpu int, regs gdb.Registers, w Watch, p *pending) (uint64, error) {
-	p.sp = regs.SP() + w.early.grown
+	p.sp = regs.SP() + w.load.grown
 	if link, ok := regs.Link(); ok {
 		return link, nil
 	}

@@ -153,7 +153,8 @@ func TestRoundsOfCallbacks(t *testing.T) {
 
 // TestReferencesAreCounted: a word that grows is a batch that is published, or a handler that takes it, and one that
 // shrinks the opposite; one that stays is nothing; a word that is not watched is an error. Where two CPUs have stored at a
-// time the instruction tells what one did, and a handler that has to try again has taken its reference once.
+// time the instruction tells what one did; a handler that has to try again has taken its reference once, and one of which the
+// server does not tell is found where it stands.
 func TestReferencesAreCounted(t *testing.T) {
 	x, m := recorderOf(t)
 	const word = key
@@ -184,10 +185,18 @@ func TestReferencesAreCounted(t *testing.T) {
 	watch(1, takes, 1) // another one gave its reference
 	watch(1, takes, 2) // and this was the second try
 	watch(1, gives, 3)
+	handled()
+	m.regs[1][32] = takes // the server tells of the other one
+	for range 2 {
+		if err := at(0, site, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watch(1, gives, 3)
 	watch(0, unpublishes, 0)
 	watch(0, publishes, 0)
-	want := []string{"CPU 0: publish 1", "CPU 1: take 1", "CPU 1: give 1", "CPU 1: take 1", "CPU 1: give 1", "CPU 0: unpublish 1",
-		"CPU 0: publish 1"}
+	want := []string{"CPU 0: publish 1", "CPU 1: take 1", "CPU 1: give 1", "CPU 1: take 1", "CPU 1: give 1",
+		"CPU 1: take 1", "CPU 1: give 1", "CPU 0: unpublish 1", "CPU 0: publish 1"}
 	if d := cmp.Diff(want, x.told()); d != "" {
 		t.Error(d)
 	}

@@ -20,7 +20,7 @@ type Watch struct {
 	At       uint64
 	Evidence string // why it is this one
 	args     []string
-	early    load // where it is recorded in place of its first instruction, if its variable is not 0
+	load     load // where it is watched in place of its first instruction, if its variable is not 0
 }
 
 // The meanings of a watched function's arguments; steps.go takes a callback and the
@@ -82,7 +82,7 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 			w.Evidence = strings.Join(way, " calls ")
 		}
 		if l, ok := earlyLoad(k, addr); ok && r.Kind == Store {
-			w.early, w.Evidence = l, w.Evidence+", at its load of "+loaded
+			w.load, w.Evidence = l, w.Evidence+", at its load of "+loaded
 		}
 		list = append(list, w)
 	}
