@@ -167,48 +167,6 @@ func TestRunsRefuse(t *testing.T) {
 	}
 }
 
-// TestReferencesAreWatched: the word of references is watched as it is, or each CPU's of it; how it is found is
-// told.
-func TestReferencesAreWatched(t *testing.T) {
-	const word, offsets = key, key + 0x100
-	for name, c := range map[string]struct {
-		symbols map[string]uint64
-		points  []string
-		refs    map[uint64]count
-		note    string
-	}{
-		"none": {nil, nil, map[uint64]count{}, "no rule finds what publishes a batch: it is not recorded"},
-		"one": {map[string]uint64{"bp_desc": word}, []string{fmt.Sprintf("Z2,%x,8", uint64(word))},
-			map[uint64]count{word: {size: 8}},
-			"publish bp_desc (bp_desc is there)"},
-		"of each CPU": {map[string]uint64{"text_poke_array_refs": word, "__per_cpu_offset": offsets},
-			[]string{fmt.Sprintf("Z2,%x,4", uint64(word+0x10)), fmt.Sprintf("Z2,%x,4", uint64(word+0x20))},
-			map[uint64]count{word + 0x10: {4, 0, "0"}, word + 0x20: {4, 0, "1"}},
-			"publish text_poke_array_refs (text_poke_array_refs is there)"},
-		"without offsets": {map[string]uint64{"text_poke_array_refs": word}, nil, map[uint64]count{},
-			"no rule finds what publishes a batch: it is not recorded"},
-	} {
-		x, m := recorderOf(t)
-		for symbol, at := range c.symbols {
-			x.kernel.Add(symbol, at)
-		}
-		m.put(offsets, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x20)
-		if err := x.watchReferences(0); err != nil {
-			t.Fatal(err)
-		}
-		refs := map[uint64]count{}
-		for at, c := range x.refs {
-			refs[at] = *c
-		}
-		if !slices.Equal(m.done, c.points) || !maps.Equal(refs, c.refs) || !slices.Equal(x.Watched, []string{c.note}) {
-			t.Errorf("%s: %q, %+v, %q", name, m.done, refs, x.Watched)
-		}
-		if m.refuses = "Z2"; c.points != nil && x.watchReferences(0) == nil {
-			t.Errorf("%s: points are refused", name)
-		}
-	}
-}
-
 // calling is a kernel of riscv64 with functions that call others.
 func calling(calls map[string][]string) *image.Kernel {
 	text, names := make([]byte, 0x2000), slices.Sorted(maps.Keys(calls))

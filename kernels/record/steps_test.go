@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/textpoke/textpoke/kernels/gdb"
 )
 
 // tasks are stacks of two tasks.
@@ -148,61 +146,6 @@ func TestRoundsOfCallbacks(t *testing.T) {
 	x.stop(t, m, 0, key, oneTask)
 	if got := x.Steps[0].Name; got != Firmware {
 		t.Errorf("where nobody answers: %s", got)
-	}
-}
-
-// TestReferencesAreCounted: a word that grows is a batch that is published, or a handler that takes it, and one that
-// shrinks the opposite; one that stays is nothing; a word that is not watched is an error. Where two CPUs have stored at a
-// time the instruction tells what one did; a handler that has to try again has taken its reference once, and one of which the
-// server does not tell is found where it stands.
-func TestReferencesAreCounted(t *testing.T) {
-	x, m := recorderOf(t)
-	const word = key
-	x.refs = map[uint64]*count{word: {size: 4, name: "1"}}
-	at := func(cpu int, pc, watched uint64) error {
-		m.regs[cpu][2], m.regs[cpu][32] = map[int]uint64{0: oneTask, 1: anotherTask}[cpu], pc
-		r, err := x.Registers(cpu)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x.stopped(gdb.Stop{CPU: cpu, Watched: watched}, r)
-	}
-	watch := func(cpu int, pc uint64, value byte) {
-		t.Helper()
-		m.put(word, value, 0, 0, 0, 9)
-		if err := at(cpu, pc, word); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const publishes, takes, gives, unpublishes = 1, 2, 3, 4
-	handled := func() { x.returns[back] = []pending{{cpu: 1, kind: Leave, sp: anotherTask}} }
-	watch(0, publishes, 1)
-	watch(0, 5, 1)
-	handled()
-	watch(1, takes, 2)
-	watch(1, gives, 1)
-	handled()
-	watch(1, takes, 1) // another one gave its reference
-	watch(1, takes, 2) // and this was the second try
-	watch(1, gives, 3)
-	handled()
-	m.regs[1][32] = takes // the server tells of the other one
-	for range 2 {
-		if err := at(0, site, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	watch(1, gives, 3)
-	watch(0, unpublishes, 0)
-	watch(0, publishes, 0)
-	want := []string{"CPU 0: publish 1", "CPU 1: take 1", "CPU 1: give 1", "CPU 1: take 1", "CPU 1: give 1",
-		"CPU 1: take 1", "CPU 1: give 1", "CPU 0: unpublish 1", "CPU 0: publish 1"}
-	if d := cmp.Diff(want, x.told()); d != "" {
-		t.Error(d)
-	}
-	if err := at(0, publishes, word+4); err == nil ||
-		err.Error() != fmt.Sprintf("the machine stopped for a store to %#x, which is not watched", uint64(word+4)) {
-		t.Error(err)
 	}
 }
 

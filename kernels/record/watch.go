@@ -101,37 +101,6 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 	return list, notes, err
 }
 
-// references is a word that tells handlers whether a batch is there.
-type references struct {
-	at   uint64
-	size int
-	name string
-}
-
-// referencesOf are the words that patchers store to when they publish a batch: a count of references, of all CPUs
-// (in bp_desc since efd608fa7403, Linux 6.1, which stable releases have from 5.10 on; arch/x86/kernel/alternative.c) or
-// of each (text_poke_array_refs since 6.16); before, a pointer to the batch (bp_desc). perCPU is where the offset of
-// each CPU's variables lies.
-func referencesOf(k *image.Kernel) (r references, perCPU uint64) {
-	if at, ok := k.Addr("text_poke_array_refs"); ok {
-		offsets, there := k.Addr("__per_cpu_offset")
-		if there {
-			return references{at, 4, "text_poke_array_refs"}, offsets
-		}
-	}
-	at, ok := k.Addr("bp_desc")
-	switch {
-	case ok && k.Touches("text_poke_bp_batch", at+refsIn):
-		return references{at + refsIn, 4, "bp_desc.refs"}, 0
-	case ok:
-		return references{at, 8, "bp_desc"}, 0
-	}
-	return references{}, 0
-}
-
-// refsIn is where struct bp_patching_desc has its count, behind a pointer and a number.
-const refsIn = 12
-
 // barriers are functions that end with a barrier behind stores: they unmap the page that was stored through
 // (clear_fixmap, arch/arm64/mm/fixmap.c; __set_fixmap, arch/riscv/mm/init.c), or clean caches.
 var barriers = []string{"__set_fixmap", "caches_clean_inval_pou"}

@@ -48,25 +48,6 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// TestReferences: where a kernel counts references, over the releases.
-func TestReferences(t *testing.T) {
-	for option, want := range map[string]struct {
-		variable string
-		references
-	}{
-		"-DLINUX_6_1":  {"bp_desc", references{12, 4, "bp_desc.refs"}}, // behind a pointer and an int
-		"-DBEFORE_6_1": {"bp_desc", references{0, 8, "bp_desc"}},
-		"-DSINCE_6_16": {"text_poke_array_refs", references{0, 4, "text_poke_array_refs"}},
-	} {
-		k := image.Of(fakekernel.Compile(t, "testdata/patchers.c", option))
-		got, perCPU := referencesOf(k)
-		at, ok := k.Addr(want.variable)
-		if want.at += at; !ok || got != want.references || (perCPU != 0) != (option == "-DSINCE_6_16") {
-			t.Errorf("%s: %+v, %#x, want %+v", option, got, perCPU, want)
-		}
-	}
-}
-
 // TestNoRule: a kernel that stores to text by functions of other names.
 func TestNoRule(t *testing.T) {
 	k := image.Of(&vmlinux.Kernel{Memory: &vmlinux.Memory{Arch: vmlinux.OfMachine(elf.EM_RISCV)}, File: "x",
