@@ -93,9 +93,13 @@ func keep(to *string) func(string) error {
 	return func(s string) error { *to = s; return nil }
 }
 
-// symbol finds the first of some functions or variables that an image has, each with an offset where it is NAME+OFFSET.
+// symbol finds the first of some functions or variables that an image has, each with an offset where it is NAME+OFFSET. A
+// number is an address of its own.
 func symbol(k *image.Kernel, names []string) (uint64, error) {
 	for _, place := range names {
+		if at, err := strconv.ParseUint(place, 0, 64); err == nil {
+			return at, nil
+		}
 		name, offset, _ := strings.Cut(place, "+")
 		n, err := strconv.ParseUint("0"+offset, 10, 16)
 		if at, ok := k.Addr(name); ok && err == nil {

@@ -52,6 +52,15 @@ var tests = map[string]test{
 		r, err := m.Registers(cpu)
 		return err == nil && r.Arg(0) == at, err
 	}},
+	// memcpy(to, from, n) copies so many bytes: slot are the last three of them from here on.
+	"copies": {"number", func(m *machine, cpu int, c condition) (bool, error) {
+		r, err := m.Registers(cpu)
+		if err != nil {
+			return false, err
+		}
+		m.slot = r.Arg(0) + r.Arg(2) - 3
+		return r.Arg(2) == uint64(c.n), nil
+	}},
 	// The argument of this number, from 0, lies in a large page that is a table of small ones now: entry and slot are its.
 	"split": {"number", (*machine).split},
 	// Some page of that table can be written now.
@@ -130,7 +139,7 @@ func (w *words) conditions() (list []condition, err error) {
 			}
 		}
 		if t.takes == "cpu" || t.takes == "number" {
-			n, err := strconv.ParseUint(c.arg, 10, 3)
+			n, err := strconv.ParseUint(c.arg, 10, 4)
 			if c.n = int(n); err != nil {
 				return nil, fmt.Errorf("condition %s: %q: want a number", c.name, c.arg)
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-//go:embed guest/action.go guest/bpf.go guest/callers.go guest/count.go guest/main.go guest/together.go guest/uprobe.go
+//go:embed guest/action.go guest/bpf.go guest/callers.go guest/count.go guest/main.go guest/recalled.go guest/together.go guest/uprobe.go
 var guestSource embed.FS
 
 // guest is the init for an architecture, from the cache or built now, of the embedded source and of more files.

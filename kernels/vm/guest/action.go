@@ -46,6 +46,7 @@ var kinds = map[string]func(arg string) (*action, error){
 	"trap":            trap,
 	"optimizer":       optimizer,
 	"encapsulation":   encapsulation,
+	"recalled":        recalled,
 	"reload":          reload,
 	"churn":           churn,
 	"hotplug":         hotplug,

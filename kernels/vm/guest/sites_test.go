@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-func init() { kinds["sites"], kinds["probes"], kinds["kept-call"] = sites, probes, keptCall }
+func init() { kinds["sites"], kinds["probes"] = sites, probes }
 
 // A file of sites that probes are set on: what it returns is how many of them were executed.
 const (
@@ -46,29 +46,12 @@ func writeSites(n int) error {
 	return nil
 }
 
-// mapped is the file in this process's memory, at an address or, for 0, anywhere.
+// mapped is the file in this process's memory.
 type mapped struct{ at uintptr }
 
-func mapSites(at uintptr) (*mapped, error) {
-	f, err := os.Open(sitesFile)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	flags := syscall.MAP_PRIVATE
-	if at != 0 {
-		flags |= syscall.MAP_FIXED
-	}
-	at, _, e := syscall.Syscall6(syscall.SYS_MMAP, at, uintptr(info.Size()), syscall.PROT_READ|syscall.PROT_EXEC,
-		uintptr(flags), f.Fd(), 0)
-	if e != 0 {
-		return nil, fmt.Errorf("map %s: %w", sitesFile, e)
-	}
-	return &mapped{at}, nil
+func mapSites() (*mapped, error) {
+	at, err := mapCode(sitesFile, 0)
+	return &mapped{at}, err
 }
 
 // call executes all sites. Results of Go's functions are in %rax, and the sites change nothing else.
@@ -101,7 +84,7 @@ func sites(number string) (*action, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := mapSites(0)
+	m, err := mapSites()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +119,7 @@ func probes(arg string) (*action, error) {
 	if _, err := sites(many); err != nil {
 		return nil, err
 	}
-	own, err := mapSites(0) // which CPU 0 executes
+	own, err := mapSites() // which CPU 0 executes
 	if err != nil {
 		return nil, err
 	}
@@ -172,49 +155,5 @@ func probes(arg string) (*action, error) {
 			return fmt.Errorf("the other process ended by itself: %v, %w", how, err)
 		}
 		return told(fmt.Appendf(nil, "%d toggles of %d sites, all of which were calls %d times", times, n, calls), nil)
-	}}, nil
-}
-
-// keptCall tells the call of a site, and the one that takes its place when the probe comes again and a site almost 2 GiB
-// below has brought a trampoline of its own, which is in reach of both.
-func keptCall(string) (*action, error) {
-	const enable, high, reach = tracing + "events/vm/enable", 1 << 45, 1 << 31
-	if err := writeSites(1); err != nil {
-		return nil, err
-	}
-	above, err := mapSites(high)
-	if err != nil {
-		return nil, err
-	}
-	gone := func() { _ = write(tracing+"uprobe_events", "") }
-	return &action{close: gone, off: func() error { splats(); return nil }, on: func() error {
-		var calls [2][]byte
-		for i := range calls {
-			if err := write(enable, "1"); err != nil {
-				return err
-			}
-			if i == 1 {
-				below, err := mapSites(high - reach)
-				if err != nil {
-					return err
-				}
-				below.call()
-			}
-			above.call()
-			text, err := above.text(1)
-			if err := errors.Join(err, write(enable, "0")); err != nil {
-				return err
-			}
-			calls[i] = text[0][:len(nop10)]
-		}
-		if !bytes.HasPrefix(calls[0], []byte(leaCall)) {
-			return fmt.Errorf("the site became no call, but % x", calls[0])
-		}
-		code := 0
-		if !bytes.Equal(calls[0], calls[1]) {
-			code = 1
-		}
-		say(facts{"Watched": []facts{{"Text": fmt.Sprintf("% x, and then % x", calls[0], calls[1]), "Code": code}}})
-		return nil
 	}}, nil
 }
