@@ -58,7 +58,7 @@ func TestX86(t *testing.T) {
 		"multi-attach-free":              "cannot-tell: bpf_trampoline_multi_detach",
 		"unsorted-array":                 "mended: no smp_text_poke_single",
 		"walk-of-freed-table":            "has: __text_poke calls vmalloc_to_page and no down_read; pages of text are joined",
-		"nop10-other-trampoline":         "mended: no arch_uprobe_optimize",
+		"nop10-other-trampoline":         "has: arch_uprobe_optimize calls on_each_cpu_cond_mask",
 	})
 	mended := fakekernel.Compile(t, "testdata/defects.c", "-DMENDED")
 	mended.Banner = "Linux version 6.2 #1 SMP"
@@ -74,6 +74,7 @@ func TestX86(t *testing.T) {
 		"mismatched-ops":                 "mended: not preempted",
 		"multi-attach-free":              "mended: no bpf_trampoline_multi_detach",
 		"walk-of-freed-table":            "mended: __text_poke calls down_read with init_mm's lock",
+		"nop10-other-trampoline":         "mended: uprobe_write calls ptep_clear_flush",
 	})
 	for option, want := range map[string]string{
 		"-DOTHER_LOCK": "cannot-tell: whose lock", "-DNO_WALK": "cannot-tell: does not call vmalloc_to_page",

@@ -13,6 +13,17 @@ F text_poke_queue(void) EMPTY
 F bpf_arch_text_poke(void) EMPTY
 F ftrace_call(void) EMPTY
 
+F _stext(void) EMPTY
+const unsigned char _etext[] __attribute__((used)) = { 0x48, 0x8d, 0x64, 0x24, 0x80 }; // lea -0x80(%rsp),%rsp
+F on_each_cpu_cond_mask(void) EMPTY
+F ptep_clear_flush(void) EMPTY
+#ifdef MENDED
+F uprobe_write(void) THEN(ptep_clear_flush())
+#else
+F uprobe_write(void) EMPTY
+#endif
+F arch_uprobe_optimize(void) THEN(uprobe_write(); on_each_cpu_cond_mask())
+
 char init_mm[1024];
 char another_mm[4096];
 F down_read(void *lock) { __asm__ volatile("" : : "r"(lock)); }
