@@ -124,8 +124,9 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 			err = errCut
 		}
 		if answer != nil {
-			if err != nil && !errors.Is(err, errCut) { // rows are missing, and not only what they say
-				answer.Documents = slices.DeleteFunc(answer.Documents, isPicture)
+			if err != nil && !errors.Is(err, errCut) { // rows are missing: no picture has a title that says so, but reports do
+				answer.Documents = slices.DeleteFunc(answer.Documents,
+					func(d results.Document) bool { return filepath.Ext(d.Name) == ".svg" })
 			}
 			out.documents = answer.Documents
 		}
@@ -158,13 +159,6 @@ func (x *experimentFlags) inputs(c *common) {
 			}
 		}
 	}
-}
-
-// isPicture tells whether a document is one. A picture's title says what the rows
-// show: of an answer that was cut short there is none, only the rows and the report,
-// which says what is missing.
-func isPicture(d results.Document) bool {
-	return filepath.Ext(d.Name) == ".svg"
 }
 
 // formEnding is how names of files with experiments end.

@@ -43,7 +43,7 @@ func planCommand(c *common) *cobra.Command {
 	c.prints(cmd, "with --steps", stepColumns.Table("steps"))
 	p.register(cmd, c)
 	add(cmd, p.fields()...)
-	declare(cmd, "plan", p, strings.Join(shippedPlans(), "|"))
+	declare(cmd, "plan", p, strings.Join(spelling.Each(poke.ShippedPlans(), func(p poke.ShippedPlan) string { return p.Name }), "|"))
 	return declare(cmd, "of", of)
 }
 
@@ -209,11 +209,6 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 		return nil
 	})
 	return j.verdict(err)
-}
-
-// shippedPlans are the names of the protocols that there are files of.
-func shippedPlans() []string {
-	return spelling.Each(poke.ShippedPlans(), func(p poke.ShippedPlan) string { return p.Name })
 }
 
 // showPlan prints a built-in protocol as a file: what one's own begins as.

@@ -3,6 +3,7 @@
 package force
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,12 +46,9 @@ var tests = map[string]test{
 	"from": {"function", (*machine).calledFrom},
 	// Its first argument is the address of a variable.
 	"given": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
-		at, err := symbol(m.image, []string{c.arg})
-		if err != nil {
-			return false, err
-		}
+		at, wrong := named(m, c)
 		r, err := m.Registers(cpu)
-		return err == nil && r.Arg(0) == at, err
+		return err == nil && wrong == nil && r.Arg(0) == at, errors.Join(wrong, err)
 	}},
 	// memcpy(to, from, n) copies so many bytes: slot are the last three of them from here on.
 	"copies": {"number", func(m *machine, cpu int, c condition) (bool, error) {
@@ -66,44 +64,18 @@ var tests = map[string]test{
 	// Some page of that table can be written now.
 	"writable": {"", (*machine).writable},
 	// The large page's entry is one of a large page now.
-	"large": {"", func(m *machine, cpu int, _ condition) (bool, error) {
-		e, err := m.Word(cpu, m.entry)
-		return e&present != 0 && e&largeBit != 0, err
-	}},
+	"large": word("", entry, func(_ *machine, _, w uint64) bool { return w&present != 0 && w&largeBit != 0 }),
 	// The table's entry is no longer what it was when the walk began.
-	"changed": {"", func(m *machine, cpu int, _ condition) (bool, error) {
-		e, err := m.Word(cpu, m.slot)
-		return e != m.was, err
-	}},
+	"changed": word("", slot, func(m *machine, _, w uint64) bool { return w != m.was }),
 	// A variable of eight bytes is 0, or is not.
-	"zero": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
-		w, err := m.variable(cpu, c.arg)
-		return w == 0, err
-	}},
-	"set": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
-		w, err := m.variable(cpu, c.arg)
-		return w != 0, err
-	}},
+	"zero": word("variable", named, func(_ *machine, _, w uint64) bool { return w == 0 }),
+	"set":  word("variable", named, func(_ *machine, _, w uint64) bool { return w != 0 }),
 	// The head of a list (struct list_head) points elsewhere than at itself.
-	"listed": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
-		at, err := symbol(m.image, []string{c.arg})
-		if err != nil {
-			return false, err
-		}
-		w, err := m.Word(cpu, at)
-		return err == nil && w != at, err
-	}},
+	"listed": word("variable", named, func(_ *machine, at, w uint64) bool { return w != at }),
 	// The upper half of slot is not 0: of a descriptor's second word, its count of references (struct bp_patching_desc).
-	"used": {"", func(m *machine, cpu int, _ condition) (bool, error) {
-		w, err := m.Word(cpu, m.slot)
-		return w>>32 != 0, err
-	}},
+	"used": word("", slot, func(_ *machine, _, w uint64) bool { return w>>32 != 0 }),
 	// A pointer is not NULL; the second word behind it is slot from here on.
-	"points": {"variable", func(m *machine, cpu int, c condition) (bool, error) {
-		w, err := m.variable(cpu, c.arg)
-		m.slot = w + entrySize
-		return w != 0, err
-	}},
+	"points": word("variable", named, func(m *machine, _, w uint64) bool { m.slot = w + entrySize; return w != 0 }),
 	// A task waits for a mutex, in its list or spinning.
 	"waited-for": {"mutex", (*machine).waitedFor},
 	// The site holds no breakpoint.
@@ -123,6 +95,23 @@ var tests = map[string]test{
 		was, err := m.breakpoint(cpu, m.site)
 		return was && err == nil, nil // no page lies in front of a module's first
 	}},
+}
+
+// Where a condition's word lies.
+func entry(m *machine, _ condition) (uint64, error) { return m.entry, nil }
+func slot(m *machine, _ condition) (uint64, error)  { return m.slot, nil }
+func named(m *machine, c condition) (uint64, error) { return symbol(m.image, []string{c.arg}) }
+
+// word is a test of eight bytes, given where they lie and what they are.
+func word(takes string, where func(*machine, condition) (uint64, error), is func(m *machine, at, w uint64) bool) test {
+	return test{takes, func(m *machine, cpu int, c condition) (bool, error) {
+		at, err := where(m, c)
+		if err != nil {
+			return false, err
+		}
+		w, err := m.Word(cpu, at)
+		return err == nil && is(m, at, w), err
+	}}
 }
 
 // conditions reads "NAME ARG and NAME".

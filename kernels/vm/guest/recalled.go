@@ -13,27 +13,22 @@ import (
 	"unsafe"
 )
 
-// mapCode maps a file that may be executed, at an address or, for 0, anywhere.
-func mapCode(file string, at uintptr) (uintptr, error) {
+// mapFile maps so much of a file, at an address or, for 0, anywhere.
+func mapFile(file string, at, size, access uintptr) (uintptr, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	const page = 1 << 12
-	return mapAt(at, page, syscall.PROT_READ|syscall.PROT_EXEC, 0, f.Fd())
-}
-
-// mapAt is mmap(2) with a private mapping, whose address is no wish where there is one.
-func mapAt(at, size, access, flags, fd uintptr) (uintptr, error) {
-	if flags |= syscall.MAP_PRIVATE; at != 0 {
+	flags := uintptr(syscall.MAP_PRIVATE)
+	if at != 0 {
 		flags |= syscall.MAP_FIXED
 	}
-	got, _, e := syscall.Syscall6(syscall.SYS_MMAP, at, size, access, flags, fd, 0)
+	at, _, e := syscall.Syscall6(syscall.SYS_MMAP, at, size, access, flags, f.Fd(), 0)
 	if e != 0 {
-		return 0, fmt.Errorf("map %#x: %w", at, e)
+		return 0, fmt.Errorf("map %s: %w", file, e)
 	}
-	return got, nil
+	return at, nil
 }
 
 // recalled is a probe that goes and comes again while CPU 1 executes its site, in a thread of the same process. A site
@@ -43,7 +38,7 @@ func recalled(string) (*action, error) {
 	const (
 		file, site = "/recalled", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00\xc3" // a nop of ten bytes, and ret
 		enable     = tracing + "events/vm/recalled/enable"
-		high       = 1 << 45
+		page, high = 1 << 12, 1 << 45
 		gap        = 0x123_000 // around it: no trampoline is nearer
 		low        = high - 1<<31 + 0x50_000
 	)
@@ -61,14 +56,15 @@ func recalled(string) (*action, error) {
 		runtime.LockOSThread()
 		for err := pin(own, 1); ; {
 			turn <- err
+			call(low) // so that the stack is there
 			call(high)
 			turn <- err
 		}
 	}()
 	return &action{on: func() error {
-		_, around := mapAt(high-gap, 2*gap, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_NORESERVE, 0)
-		_, above := mapCode(file, high)
-		_, below := mapCode(file, low)
+		_, around := mapFile("/proc/self/exe", high-gap, 2*gap, syscall.PROT_NONE)
+		_, above := mapFile(file, high, page, syscall.PROT_READ|syscall.PROT_EXEC)
+		_, below := mapFile(file, low, page, syscall.PROT_READ|syscall.PROT_EXEC)
 		if err := errors.Join(around, above, below, write(enable, "1")); err != nil {
 			return err
 		}
