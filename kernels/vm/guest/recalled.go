@@ -56,7 +56,6 @@ func recalled(string) (*action, error) {
 		runtime.LockOSThread()
 		for err := pin(own, 1); ; {
 			turn <- err
-			call(low) // so that the stack is there
 			call(high)
 			turn <- err
 		}
