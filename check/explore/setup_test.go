@@ -240,3 +240,28 @@ func TestOps(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomForStores: patchers that end make as many stores as they make, and of those that go on so many can be told
+// apart as log.go says: by site, one for each text, for each CPU and two more, where a fetch asks for no order.
+func TestRoomForStores(t *testing.T) {
+	for _, tt := range []struct {
+		fetch    cpus.Fetch
+		workload Workload
+		want     func(m *Model) int
+	}{
+		{cpus.Weak, Once, func(*Model) int { return 3 }},
+		{cpus.Weak, Endless, func(m *Model) int { return len(m.texts[0]) + 2 + 2 }},
+		{cpus.Coherent, Once, func(*Model) int { return 3 }},
+		{cpus.Coherent, Endless, func(*Model) int { return maxStores }},
+	} {
+		s := setup(t, "x86_64", "native", "", 2, 1)
+		s.Fetch, s.Workload = tt.fetch, tt.workload
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := m.logLength(3), tt.want(m); got != want {
+			t.Errorf("%v, %v: room for %d stores, want %d", tt.fetch, tt.workload, got, want)
+		}
+	}
+}

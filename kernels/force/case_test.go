@@ -136,7 +136,7 @@ func TestSitesOfCases(t *testing.T) {
 		err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
 		t.Error(err)
 	}
-	for place, want := range map[string]uint64{"f": fAt, "f+10": fAt + 10, "f+x": 0} {
+	for place, want := range map[string]uint64{"f": fAt, "f+10": fAt + 10, "f+x": 0, "0x200000000005": 1<<45 + 5} {
 		if at, err := symbol(m.image, []string{place}); at != want || (err != nil) != (want == 0) {
 			t.Errorf("%s: %#x, %v", place, at, err)
 		}

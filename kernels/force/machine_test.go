@@ -33,7 +33,7 @@ const (
 
 // Registers of x86-64 as a gdb server sends them.
 const (
-	rdi, rsi, rsp, rip = 5, 4, 7, 16
+	rdi, rsi, rdx, rsp, rip = 5, 4, 3, 7, 16
 )
 
 // server is a gdb server of a machine that runs as it is told: whenever it is let go, the next of its stops comes, or
@@ -145,6 +145,12 @@ func TestConditions(t *testing.T) {
 		{"from f", func(_ *machine, s *server) { s.regs[1][rsp] = 0x5000; s.word(0x5000, 7) }, false},
 		{"given a_word", func(_ *machine, s *server) { s.regs[1][rdi] = wordAt }, true},
 		{"given a_word", func(_ *machine, s *server) { s.regs[1][rdi] = wordAt + 8 }, false},
+		{"copies 9 and used", func(_ *machine, s *server) {
+			s.regs[1][rdi], s.regs[1][rdx] = wordAt-6, 9
+			s.word(wordAt, 1<<32)
+		}, true},
+		{"copies 9", func(_ *machine, s *server) { s.regs[1][rdi], s.regs[1][rdx] = wordAt-6, 8 }, false},
+		{"copies 15", func(_ *machine, s *server) { s.regs[1][rdx] = 15 }, true},
 		{"listed a_word", func(_ *machine, s *server) { s.word(wordAt, wordAt) }, false},
 		{"listed a_word", func(_ *machine, s *server) { s.word(wordAt, wordAt+8) }, true},
 		{"zero a_word", func(_ *machine, s *server) { s.word(wordAt, 0) }, true}, {"zero a_word", func(_ *machine,
