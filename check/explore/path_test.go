@@ -67,3 +67,47 @@ func TestEntryPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitsOnItsWay: a CPU that comes in from user space while the machine stands still waits, and says so; when the
+// others go on it may, too.
+func TestWaitsOnItsWay(t *testing.T) {
+	p, err := poke.ParseProtocol("lazy.plan", []byte("name: x\nbatching: whole\nevery batch:\n    StopMachine lazy\n"+
+		"    Write word\n    Resume\nentry:\n    enter\n    await resume\n    catch up\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+	s.Protocol, s.Roles[1] = p, cpus.Isolated
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := newSearch(m, Options{Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := full.run(t.Context()); err != nil || r.Verdict != Safe {
+		t.Fatal(r, err)
+	}
+	told := map[string]int{}
+	err = full.seen.each(func(_ uint64, words []uint64) error {
+		w := newWorld(m)
+		w.unpack(words)
+		was := w.cpu[1]
+		way, at := was.OnWay()
+		if way != cpus.OnEntry || was.Phase != cpus.Crossing || m.Code.Path.WaySteps(way)[at] != cpus.DoAwaitResume {
+			return nil
+		}
+		stands := w.stopping != 0
+		w.perform(action{kind: stepCPU, who: 1}, cpus.Repeat(nil))
+		what := w.didCross(&was, &w.cpu[1])
+		told[what]++
+		if _, on := w.cpu[1].OnWay(); stands && on == at != (what == "waits: the machine stands still") {
+			t.Errorf("stopping %v: %s", stands, what)
+		}
+		return nil
+	})
+	if err != nil || len(told) != 2 || told["may go on"] == 0 || told["waits: the machine stands still"] == 0 {
+		t.Errorf("%v, %v", told, err)
+	}
+}

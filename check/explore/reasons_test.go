@@ -74,6 +74,93 @@ func TestStuckInWords(t *testing.T) {
 	}
 }
 
+// TestLostTasksInWords: where every update can end, a task that was preempted counts as one that never ends its call, and
+// where there is none, CPUs that are never all at rest again.
+func TestLostTasksInWords(t *testing.T) {
+	s := setup(t, "arm64", "native", "", 2, 1)
+	s.Preempt = true
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLiveness(m, Options{})
+	if cut, err := l.forward(t.Context()); err != nil || cut != "" {
+		t.Fatal(cut, err)
+	}
+	told := map[string]int{}
+	for state := range l.well[:300] {
+		l.well[state] = 1 // as if this were all that can be reached
+		got, err := l.witness(uint32(state))
+		if err != nil || got.Violation.Property != cpus.StuckCPU {
+			t.Fatal(got, err)
+		}
+		why, _, _ := strings.Cut(got.Violation.Why, ", ")
+		_, w, _ := l.way(l.wayTo(uint32(state)))
+		if c := got.Violation.CPU; strings.HasPrefix(why, "the task") {
+			if !w.parked[c].There() || !w.cpu[c].BetweenCalls() {
+				t.Errorf("state %d: %s, and CPU %d is %s", state, why, c, w.cpuState(c))
+			}
+		} else if strings.HasPrefix(why, "it is ") && why != "it is "+w.cpuState(c) && w.cpu[c].BetweenCalls() {
+			t.Errorf("state %d: CPU %d: %s", state, c, why)
+		}
+		told[strings.Join(strings.Fields(why)[:2], " ")]++
+	}
+	if len(told) != 3 || told["the task"] == 0 || told["it is"] == 0 || told["it stands"] == 0 {
+		t.Errorf("%v", told)
+	}
+}
+
+// TestWalkInWords: the two reads of a walk, of a page that is split and of one that is not.
+func TestWalkInWords(t *testing.T) {
+	walk := poke.Step{Op: poke.Walk}
+	for _, tt := range []struct {
+		plan []poke.Step
+		want []string
+	}{
+		{[]poke.Step{walk}, []string{"Walk; the program is over"}},
+		{[]poke.Step{{Op: poke.Split}, walk}, []string{"Split", "Walk: the large page's entry leads to a table",
+			"Walk: reads that table; the program is over"}},
+	} {
+		m := programs(t, tt.plan)
+		w, tr := newWorld(m), &tracer{m: m, e: newExpander(m, Reductions{})}
+		tr.follow(w, action{kind: begin}, nil)
+		for _, want := range tt.want {
+			steps := tr.follow(w, action{kind: stepPatcher}, nil)
+			if len(steps) != 1 || steps[0].What != want {
+				t.Errorf("%v, want %q", steps, want)
+			}
+		}
+	}
+}
+
+// TestAnswersAreConserved: a patcher that waits for more answers, or for fewer, than are owed has lost one or got one
+// twice, and both are violations. What is owed may be in a box, or taken, by an interrupted task, too.
+func TestAnswersAreConserved(t *testing.T) {
+	m := programs(t, []poke.Step{{Op: poke.Sync, Round: 1}})
+	for left, want := range map[int8]string{0: "", 1: "patcher 0 waits for 2 answers, and others are owed",
+		-1: ""} { // it goes on then
+		w := newWorld(m)
+		for _, kind := range []kind{begin, stepPatcher} {
+			w.perform(action{kind: kind}, cpus.Repeat(nil))
+		}
+		if !w.conserved(0) || w.owed(0, 0) != 0 || w.owed(1, 0) != 1 {
+			t.Fatalf("%d and %d answers are owed", w.owed(0, 0), w.owed(1, 0))
+		}
+		w.left[0] += left
+		if w.conserved(0) != (left == 0) {
+			t.Errorf("%d more: conserved %v", left, w.conserved(0))
+		}
+		w.perform(action{kind: stepPatcher}, cpus.Repeat(nil))
+		got := ""
+		if w.found != nil {
+			got = w.found.Why
+		}
+		if got != want || want != "" && w.found.Property != cpus.Conservation {
+			t.Errorf("%d more: %q, want %q", left, got, want)
+		}
+	}
+}
+
 // TestBrokenInWords: what an update was to leave, and what is there instead: text of a site, and the ops of a
 // literal.
 func TestBrokenInWords(t *testing.T) {

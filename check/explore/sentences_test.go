@@ -76,6 +76,10 @@ func TestSentences(t *testing.T) {
 		}},
 		{"arm64 guard", "arm64", "", word +
 			"site:\n    fetch guard\n    await guard\n    fetch site\n    call\n", func(*Setup) {}},
+		{"x86_64 mapped pages", "x86_64", "", strings.Replace(word, "Write word", "for each patch\n    Map\n    Write word\n    end", 1),
+			func(s *Setup) { s.Sites, s.Fetch = 2, cpus.Atomic }},
+		{"arm64 direct calls", "arm64", "", strings.Replace(word, "Write word", "Write word\n    Write literal-low\n    Write literal-high", 1) +
+			"site:\n    fetch site\n    look up direct call\n    call\n", func(*Setup) {}},
 	} {
 		s := setup(t, tt.arch, "word", "", 2, 1)
 		if s.Protocol = poke.Named(tt.protocol, s.Arch.Traits()); tt.file != "" {

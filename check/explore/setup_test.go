@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 )
@@ -84,6 +85,10 @@ func TestSizesOfModels(t *testing.T) {
 		{func(m *Model) { m.Programs[0].Plan = slices.Repeat([]poke.Step{step}, 4095) }, ""},
 		{func(m *Model) { m.Attached = []uint64{11, 12, 13, 14, 15, 16} }, ""},
 		{func(m *Model) { m.Attached = []uint64{11, 12, 13, 14, 15, 16, 17} }, "9 ops: at most 8 can be told apart"},
+		{many(255, poke.Step{Op: poke.Publish, To: 1}), ""},
+		{many(256, poke.Step{Op: poke.Publish, To: 1}), "256 batches are published: at most 255 can be told apart"},
+		{texts(maxTexts - 1), ""},
+		{texts(maxTexts), "site 0 can have over 16 texts"},
 		{func(m *Model) { m.Code.Sites = nil }, "0 sites: every interleaving can be explored of 1 to 4"},
 		{func(m *Model) { m.Code.Stretch, m.Roles[0] = 2, cpus.IrqsOff }, ""},
 		{func(m *Model) { m.Code.Stretch, m.Roles[0] = 0, cpus.IrqsOff },
@@ -99,6 +104,23 @@ func TestSizesOfModels(t *testing.T) {
 		tt.change(m)
 		if err := m.Prepare(); (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("%v, want %q", err, tt.want)
+		}
+	}
+}
+
+// many makes the program of a model so many times one step.
+func many(n int, step poke.Step) func(*Model) {
+	return func(m *Model) { m.Programs[0].Plan = slices.Repeat([]poke.Step{step}, n) }
+}
+
+// texts makes the program of a model write so many other texts to its site.
+func texts(n int) func(*Model) {
+	return func(m *Model) {
+		p := &m.Programs[0]
+		p.Patches, p.Plan = slices.Repeat(p.Patches[:1], n), nil
+		for i := range p.Patches {
+			p.Patches[i].New = p.Patches[i].Old.Splice(4, 1, isa.Text(i+1))
+			p.Plan = append(p.Plan, poke.Step{Op: poke.Write, Part: poke.Word, From: int32(i), To: int32(i + 1)})
 		}
 	}
 }
