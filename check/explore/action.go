@@ -109,11 +109,7 @@ func (w *world) perform(a action, ch cpus.Chooser) {
 }
 
 func (w *world) act(a action, ch cpus.Chooser) {
-	if a.kind == stepCPU { // most are
-		w.itself(int(a.who))
-	} else {
-		w.noteAction(a)
-	}
+	w.noteAction(a)
 	switch a.kind {
 	case stepCPU:
 		w.stepCPU(int(a.who), ch)
@@ -232,7 +228,7 @@ func (w *world) finish(i, update int) {
 	}
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
-	w.itself(home)
+	w.writes(home)
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
 			Why: "the program is over, and the CPUs that it has stopped never go on"})

@@ -144,10 +144,6 @@ func (e *expander) restore(a action) {
 	if e.m.Code.Path.NMIs {
 		copy(w.under[:n], e.saved.under[:n])
 	}
-	if a.kind == stepCPU && w.onlyItself(int(a.who)) {
-		w.cpu[a.who] = e.saved.cpu[a.who]
-		return
-	}
 	copy(w.cpu[:n], e.saved.cpu[:n])
 	if e.m.Preempt {
 		copy(w.parked[:n], e.saved.parked[:n])

@@ -102,7 +102,7 @@ func (w *world) Send(c cpus.Cause, lazy bool) {
 		return
 	}
 	for i := range w.m.Roles {
-		w.mail(i)
+		w.writes(i)
 		if t := &w.parked[i]; t.There() && !t.Quiet {
 			t.Quiet, t.Quiesce = true, w.ticket(w.actor, i)
 			w.left[w.actor]++
@@ -155,7 +155,7 @@ func (w *world) Stopped() bool { return w.Answered() && w.arrived == w.arriving 
 // ResumeMachine implements poke.Ground.
 func (w *world) ResumeMachine() {
 	for i := range w.m.Roles {
-		w.mail(i)
+		w.writes(i)
 		w.stopped[i] = false
 	}
 	w.stopping, w.arrived, w.arriving = 0, 0, 0
@@ -164,71 +164,54 @@ func (w *world) ResumeMachine() {
 // SyncSelf implements poke.Ground.
 func (w *world) SyncSelf() {
 	home := w.m.homes[w.actor]
-	w.itself(home)
+	w.writes(home)
 	w.cpu[home].Synced = w.Seq()
 }
 
 // notes are the parts of the machine that a step has written, CPUs one bit each. Every write
 // to what CPUs and patchers share notes itself: the search packs no more than that.
 type notes struct {
-	cpus    uint // what only a CPU itself knows
-	mailed  uint // others write these of a CPU: requests, its place, its parked task
+	cpus    uint // a CPU's own words: its state, its requests and place, its parked task
 	counter bool // the counter of references that all CPUs share
 	shared  bool // anything else
 }
 
 // allWritten is more than any step writes.
-var allWritten = notes{^uint(0), ^uint(0), true, true}
+var allWritten = notes{^uint(0), true, true}
 
-func (n *notes) itself(cpu int) { n.cpus |= 1 << cpu }
-func (n *notes) mail(cpu int)   { n.mailed |= 1 << cpu }
+func (n *notes) writes(cpu int) { n.cpus |= 1 << cpu }
 func (n *notes) shares()        { n.shared = true }
 
 // written are the words of a state that may have changed: those of CPUs, one bit each, and
 // what all share.
 func (w *world) written() (own uint, shared bool) {
-	own = (w.notes.cpus | w.notes.mailed) & (1<<len(w.m.Roles) - 1)
+	own = w.notes.cpus & (1<<len(w.m.Roles) - 1)
 	if w.notes.counter {
 		own |= 1 << w.m.homes[0]
 	}
 	return own, w.notes.shared
 }
 
-// onlyItself tells whether a CPU has changed only its own state.
-func (n *notes) onlyItself(cpu int) bool { return *n == notes{cpus: 1 << cpu} }
-
 // noteAction notes what an action writes before anybody makes an access.
 func (w *world) noteAction(a action) {
-	who := int(a.who)
 	switch a.kind {
-	case skip, attend, tick, nmi:
-		w.itself(who)
 	case stepPatcher, drain: // what it does to a CPU is noted there
 		w.shares()
 	case begin:
 		w.shares()
-		if home := w.m.homes[who]; w.cpu[home].Preemptible() {
-			w.itself(home)
-		} else {
-			w.notePark(home)
-		}
-	case park:
-		w.notePark(who)
+		w.writes(w.m.homes[a.who])
 	case unpark:
-		w.itself(who)
-		w.mail(int(a.arg))
+		w.writes(int(a.arg))
+		fallthrough
+	default:
+		w.writes(int(a.who))
 	}
-}
-
-func (w *world) notePark(cpu int) {
-	w.itself(cpu)
-	w.mail(cpu)
 }
 
 // noteRef notes a change of the references that a handler on a CPU looks at.
 func (w *world) noteRef(cpu int) {
 	if w.m.Refs == int3.PerCPU {
-		w.mail(cpu)
+		w.writes(cpu)
 		return
 	}
 	w.notes.counter = true
@@ -245,7 +228,7 @@ func (w *world) noteRefs() {
 func (w *world) noteSend() {
 	for i := range w.m.Roles {
 		if i != w.m.homes[w.actor] {
-			w.mail(i)
+			w.writes(i)
 		}
 	}
 	w.shares()

@@ -51,19 +51,19 @@ func (w *world) outdate() {
 // eachMet exchanges the promises about a site that CPUs there have met, parked tasks, and
 // code that NMIs have interrupted.
 func (w *world) eachMet(site int, f func(cpus.Promise) cpus.Promise) {
-	exchange := func(of int32, p *cpus.Promise, note func(cpu int), i int) {
+	exchange := func(of int32, p *cpus.Promise, i int) {
 		if int(of) != site || p.Seq() == 0 {
 			return
 		}
 		if was := *p; f(was) != was {
 			*p = f(was)
-			note(i)
+			w.writes(i)
 		}
 	}
 	for i := range w.m.Roles {
-		exchange(w.cpu[i].Site, &w.cpu[i].Promise, w.itself, i)
-		exchange(w.parked[i].Site, &w.parked[i].Promise, w.mail, i)
-		exchange(w.under[i].Site, &w.under[i].Promise, w.itself, i)
+		exchange(w.cpu[i].Site, &w.cpu[i].Promise, i)
+		exchange(w.parked[i].Site, &w.parked[i].Promise, i)
+		exchange(w.under[i].Site, &w.under[i].Promise, i)
 	}
 }
 
@@ -106,7 +106,7 @@ func (w *world) forget() {
 			// The CPU fetches again only after an interrupt, or when it is brought up,
 			// and both make it fetch afresh.
 			c.Synced = w.Seq()
-			w.itself(i)
+			w.writes(i)
 		}
 		oldest = min(oldest, c.Synced)
 	}

@@ -253,7 +253,6 @@ func (w *world) Pending(cpu int, masked bool) bool {
 
 // Take implements cpus.Shared: what masking does not hold back comes first.
 func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
-	w.mail(cpu)
 	for _, maskable := range []bool{false, true} {
 		if maskable && masked {
 			break
@@ -287,7 +286,6 @@ func (w *world) Answer(t cpus.Ticket) {
 
 // EnterKernel implements cpus.Shared.
 func (w *world) EnterKernel(cpu int) cpus.Space {
-	w.mail(cpu)
 	was := w.space[cpu]
 	w.space[cpu] = 0
 	return was
@@ -295,7 +293,6 @@ func (w *world) EnterKernel(cpu int) cpus.Space {
 
 // LeaveKernel implements cpus.Shared.
 func (w *world) LeaveKernel(cpu int) {
-	w.mail(cpu)
 	w.space[cpu] = cpus.InUser
 }
 
@@ -329,7 +326,6 @@ func (w *world) EndHotplug(int)        {}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {
-	w.mail(cpu)
 	w.shares()
 	w.stopped[cpu] = true
 	w.arrived++
