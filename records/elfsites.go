@@ -3,9 +3,9 @@
 package records
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/textpoke/textpoke/internal/release"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
@@ -117,20 +117,13 @@ func armPrefix(t text, entry uint64) bool {
 // entry lies 8 bytes before its function. Since Linux 6.16 the record is the second
 // instruction, behind auipc; before, auipc itself.
 func recordRISCV(t text, entry uint64) uint64 {
-	switch {
-	case prefixed(t, entry, riscvPrefix):
+	if prefixed(t, entry, riscvPrefix) {
 		return entry + prefixBytes + 4
-	case before616(t.Release):
+	}
+	if r, err := release.Of(t.Release); err == nil && r.Before(release.Numbers{6, 16}) {
 		return entry
 	}
-	return entry + 4
-}
-
-// before616 tells whether a kernel's release is older than Linux 6.16; "" is a new one.
-func before616(release string) bool {
-	var major, minor int
-	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return n == 2 && (major < 6 || major == 6 && minor < 16)
+	return entry + 4 // where no release is told, too
 }
 
 // riscvPrefix looks for 16 bytes of NOPs of either length.

@@ -171,13 +171,12 @@ func (w *world) SyncSelf() {
 // notes are the parts of the machine that a step has written, CPUs one bit each. Every write
 // to what CPUs and patchers share notes itself: the search packs no more than that.
 type notes struct {
-	cpus    uint // a CPU's own words: its state, its requests and place, its parked task
-	counter bool // the counter of references that all CPUs share
-	shared  bool // anything else
+	cpus   uint // a CPU's own words: its state, its requests and place, its parked task
+	shared bool // anything else
 }
 
 // allWritten is more than any step writes.
-var allWritten = notes{^uint(0), true, true}
+var allWritten = notes{^uint(0), true}
 
 func (n *notes) writes(cpu int) { n.cpus |= 1 << cpu }
 func (n *notes) shares()        { n.shared = true }
@@ -185,11 +184,7 @@ func (n *notes) shares()        { n.shared = true }
 // written are the words of a state that may have changed: those of CPUs, one bit each, and
 // what all share.
 func (w *world) written() (own uint, shared bool) {
-	own = w.notes.cpus & (1<<len(w.m.Roles) - 1)
-	if w.notes.counter {
-		own |= 1 << w.m.homes[0]
-	}
-	return own, w.notes.shared
+	return w.notes.cpus & (1<<len(w.m.Roles) - 1), w.notes.shared
 }
 
 // noteAction notes what an action writes before anybody makes an access.
@@ -208,13 +203,13 @@ func (w *world) noteAction(a action) {
 	}
 }
 
-// noteRef notes a change of the references that a handler on a CPU looks at.
+// noteRef notes a change of the references that a handler on a CPU looks at: its own, or those that all share, which stand
+// in the words of the first patcher's CPU.
 func (w *world) noteRef(cpu int) {
-	if w.m.Refs == int3.PerCPU {
-		w.writes(cpu)
-		return
+	if w.m.Refs != int3.PerCPU {
+		cpu = w.m.homes[0]
 	}
-	w.notes.counter = true
+	w.writes(cpu)
 }
 
 // noteRefs notes a change of every CPU's.

@@ -183,9 +183,6 @@ func (m *Model) checkGraces() error {
 	return nil
 }
 
-// Homes are the CPUs that the patchers sit on, by patcher.
-func (m *Model) Homes() []int { return slices.Clone(m.homes[:len(m.Programs)]) }
-
 // findOps lists every value that a loaded ops can have: also half of one pointer
 // with half of another, where literals are stored in halves.
 func (m *Model) findOps() error {

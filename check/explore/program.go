@@ -172,11 +172,3 @@ func (m *Model) changeIndex(site int, c cpus.Change) int {
 		return a == from && b == to || a == to && b == from
 	})
 }
-
-// manyChanges tells whether a step begins an update of a site that is changed otherwise
-// elsewhere.
-func (m *Model) manyChanges(p *Program, st poke.Step) bool {
-	return slices.ContainsFunc(p.Patches[st.From:st.To], func(patch poke.Patch) bool {
-		return len(m.changes[patch.Site]) > 1
-	})
-}

@@ -127,8 +127,9 @@ func (m *Model) quietBefore(p *Program, st poke.Step, q quiet) quiet {
 		q.calls = true
 	case poke.Publish, poke.Clear:
 		q.lookups, q.entries = false, false
-	case poke.Write: // a handler's look-up depends on the change that its breakpoint stands for
-		q.lookups = q.lookups && !(st.Part == poke.Breakpoint && m.manyChanges(p, st))
+	case poke.Write: // a handler's look-up depends on which change of its site a breakpoint stands for
+		several := func(patch poke.Patch) bool { return len(m.changes[patch.Site]) > 1 }
+		q.lookups = q.lookups && !(st.Part == poke.Breakpoint && slices.ContainsFunc(p.Patches[st.From:st.To], several))
 	case poke.Unpublish:
 		q.entries = false
 	case poke.Sync:

@@ -77,12 +77,15 @@ func (e *eyes) see(is *explore.Moment) (w whole) {
 	}
 	for c := range e.cpus {
 		e.seeCPU(&w, is, c)
-		if sits && e.model.Homes()[0] == c {
+		if sits && e.home() == c {
 			w.cpu[c][home] = 1
 		}
 	}
 	return w
 }
+
+// home is the patcher's CPU: the first one that may house it.
+func (e *eyes) home() int { return slices.IndexFunc(e.model.Roles, cpus.Role.RunsPatcher) }
 
 // seePatcher is the patcher's part. A release that waits in the store buffer counts as
 // made, which lets more go wrong: in a certificate it never waits.
@@ -185,7 +188,7 @@ func (e *eyes) seeCPU(w *whole, is *explore.Moment, c int) {
 	case owed > 0:
 		v[asked] = owesAnswer
 	}
-	if is.Stopping() && !(is.Sits(0) && e.model.Homes()[0] == c) {
+	if is.Stopping() && !(is.Sits(0) && e.home() == c) {
 		v[stand] = toStand
 		if !is.Resumed(c) {
 			v[stand] = stands

@@ -11,20 +11,21 @@ import (
 	"sync"
 
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/release"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
 // Case is a counterexample as a schedule of a kernel.
 type Case struct {
-	Name     string   // of the museum's case
-	Releases string   // that have it
-	Since    release  // the first that shows it; the zero value for any
-	CPUs     int      // of the machine
-	Action   string   // of the guest; MODULE stands for a file that somebody gives
-	Site     string   // a function whose call site the steps are about; "" for none
-	Modules  int      // files that the action takes
-	Breaks   []string // what the console says where the kernel broke; none where the steps see it
+	Name     string          // of the museum's case
+	Releases string          // that have it
+	Since    release.Numbers // the first that shows it; the zero value for any
+	CPUs     int             // of the machine
+	Action   string          // of the guest; MODULE stands for a file that somebody gives
+	Site     string          // a function whose call site the steps are about; "" for none
+	Modules  int             // files that the action takes
+	Breaks   []string        // what the console says where the kernel broke; none where the steps see it
 	Steps    []Step
 }
 
@@ -51,7 +52,7 @@ func Read(file, text string) (*Case, error) {
 	c := &Case{}
 	headers := map[string]func(string) error{
 		"name": keep(&c.Name), "releases": keep(&c.Releases), "action": keep(&c.Action), "site": keep(&c.Site),
-		"since": func(s string) (err error) { c.Since, err = parseRelease(s); return err },
+		"since": func(s string) (err error) { c.Since, err = release.Of(s); return err },
 		"cpus":  func(s string) (err error) { c.CPUs, err = strconv.Atoi(s); return err },
 		"breaks": func(s string) error {
 			c.Breaks = append(c.Breaks, s)
@@ -109,20 +110,10 @@ func symbol(k *image.Kernel, names []string) (uint64, error) {
 	return 0, fmt.Errorf("the image has no %s", strings.Join(names, " nor "))
 }
 
-// release is the first two numbers of a kernel's release.
-type release [2]int
-
-func parseRelease(s string) (r release, err error) {
-	if _, err = fmt.Sscanf(s, "%d.%d", &r[0], &r[1]); err != nil {
-		return r, fmt.Errorf("release %q: want one such as 6.3", s)
-	}
-	return r, nil
-}
-
 // shows tells why a case would show nothing on a release.
 func (c *Case) shows(name string) error {
-	has, err := parseRelease(name)
-	if c.Since != (release{}) && err == nil && slices.Compare(has[:], c.Since[:]) < 0 {
+	has, err := release.Of(name)
+	if c.Since != (release.Numbers{}) && err == nil && has.Before(c.Since) {
 		err = fmt.Errorf("%s shows on releases since %d.%d, and not on %s", c.Name, c.Since[0], c.Since[1], name)
 	}
 	return err

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/textpoke/textpoke/internal/release"
 )
 
 // valid is a schedule to spoil.
@@ -35,7 +37,7 @@ func TestReadRefuses(t *testing.T) {
 		{"name: a", "name:", "want a name"},
 		{"cpus: 2", "cpus: two", `a.schedule:3: "cpus: two"`},
 		{"cpus: 2", "cpus: 1", "2 CPUs or more"},
-		{"cpus: 2", "cpus: 2\nsince: new", `release "new": want one such as 6.3`},
+		{"cpus: 2", "cpus: 2\nsince: new", `release "new": want two or three numbers, such as 6.18 or 7.1.9`},
 		{"go\n", "", `end with "go"`},
 		{"go\n", "go on\n", `"on": not understood`},
 		{"all to", "everyone to", `a.schedule:5: "everyone to`},
@@ -132,7 +134,7 @@ func TestSitesOfCases(t *testing.T) {
 		}
 	}
 	m.image.Release = "6.1.0"
-	if err := (&Case{Name: "x", Since: release{6, 3}}).Fits(m.image); err == nil ||
+	if err := (&Case{Name: "x", Since: release.Numbers{6, 3}}).Fits(m.image); err == nil ||
 		err.Error() != "x shows on releases since 6.3, and not on 6.1.0" {
 		t.Error(err)
 	}

@@ -3,21 +3,24 @@
 package image_test
 
 import (
+	"bytes"
 	"fmt"
 	"log"
 
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records/fakekernel"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // An image tells which call sites its kernel can patch, and how. [image.Open] takes the file
 // that a machine boots.
-func ExampleRead() {
+func ExampleOf() {
 	vmlinuz := fakekernel.Make("offsets-last").Data // os.ReadFile("/boot/vmlinuz-6.12")
-	k, err := image.Read("vmlinuz", vmlinuz)
+	linked, err := vmlinux.Read("vmlinuz", bytes.NewReader(vmlinuz), int64(len(vmlinuz)))
 	if err != nil {
 		log.Fatal(err)
 	}
+	k := image.Of(linked)
 	fmt.Println(k.Release, k.Arch.Name, "packed as", k.Form)
 	fmt.Println(len(k.Records.Sites), "records,", k.Records.Init, "in code that is thrown away after boot")
 	for _, tp := range k.Tracepoints() {

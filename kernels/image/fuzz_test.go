@@ -23,7 +23,7 @@ func FuzzTables(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at uint32, b []byte) {
 		d := slices.Clone(s.Data)
 		copy(d[fakekernel.Tables+at%(fakekernel.Syms-fakekernel.Tables):fakekernel.Syms], b)
-		k, err := Read("f", d)
+		k, err := inMemory("f", d)
 		if err != nil {
 			return
 		}
@@ -84,7 +84,7 @@ func TestScribbledSynthetic(t *testing.T) {
 		d := slices.Clone(s.Data)
 		part := [][]byte{d, d[fakekernel.Tables:fakekernel.Syms], d[fakekernel.Syms:]}[i/len(scribbles)%3]
 		scribbles[i%len(scribbles)](r, part)
-		k, err := Read("scribbled", d)
+		k, err := inMemory("scribbled", d)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%d: %q", i, err)

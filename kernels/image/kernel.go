@@ -57,15 +57,6 @@ func Open(path string) (*Kernel, error) {
 	return Of(k), nil
 }
 
-// Read reads an image. Errors name file, which is not opened.
-func Read(file string, b []byte) (*Kernel, error) {
-	k, err := vmlinux.Read(file, bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		return nil, err
-	}
-	return Of(k), nil
-}
-
 // Of takes a kernel apart. The notes name the tables that are missing or not understood.
 func Of(linked *vmlinux.Kernel) *Kernel {
 	k := &Kernel{Kernel: linked, decoder: decoders[linked.Arch.Name], called: map[string]map[string]int{}}

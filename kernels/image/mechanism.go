@@ -65,6 +65,7 @@ const (
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
 	UprobeCalls   = "uprobe-calls"    // so many bytes of nop below a uprobe may become a call
 	UprobeBatched = "uprobe-batched"  // 1: all probed sites of a process become calls when one is first hit
+	CacheWakes    = "cache-wakes"     // times that every CPU is woken when a cache of objects is destroyed
 	ModuleSyncs   = "module-syncs"    // rounds, or remote fences, for each area of a module that is loaded
 	ModuleAreas   = "module-areas"    // 1: a module's memory is allocated by area; 0: in two parts, one of them for its start
 	ModuleTexts   = "module-texts"    // changes of protection of each text of a module

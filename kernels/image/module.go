@@ -4,6 +4,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"os"
@@ -33,6 +34,7 @@ type Module struct {
 	Branches  int            // of static keys
 	Keys      map[string]int // branches of keys that the module does not define
 	Areas     map[Area]int   // bytes of memory that it takes
+	Caches    int            // of objects that its end destroys
 	Zbb       int            // places of riscv64's text that are replaced where CPUs have the extension Zbb
 }
 
@@ -133,6 +135,7 @@ func ReadModule(file string, b []byte) (*Module, error) {
 		}
 	}
 	m.symbols(f, syms)
+	m.Caches = endCalls(f, syms, "kmem_cache_destroy")
 	return m, nil
 }
 
@@ -165,7 +168,11 @@ func (m *Module) symbols(f *elf.File, syms []elf.Symbol) {
 type place struct {
 	section string // in which it lies, "" outside of the module
 	symbol  string // or the section's name
+	spot    uint64 // see spotOf
 }
+
+// spotOf numbers the places in all sections of a file.
+func spotOf(section int, at uint64) uint64 { return uint64(section)<<48 + at }
 
 // places are what the relocations of a table name, by where they stand. Where two stand
 // at one place, as riscv64's differences do, the first is the one that is added.
@@ -177,7 +184,7 @@ func places(f *elf.File, rela []byte, syms []elf.Symbol) map[uint64]place {
 			continue
 		}
 		y := syms[n-1]
-		p := place{symbol: y.Name}
+		p := place{symbol: y.Name, spot: spotOf(int(y.Section), y.Value+le.Uint64(rela[16:]))}
 		if i := int(y.Section); y.Section != elf.SHN_UNDEF && i < len(f.Sections) {
 			p.section = f.Sections[i].Name
 		}
@@ -222,6 +229,56 @@ func (m *Module) table(f *elf.File, s *elf.Section, rela []byte, syms []elf.Symb
 		return err
 	}
 	return nil
+}
+
+// mostFunctions of a module are looked through for what its end calls.
+const mostFunctions = 1 << 14
+
+// endCalls is how often a module's end calls a function of the kernel, through its own functions, too. Each call that
+// stands there counts once; some within one section have no relocation, and are not seen.
+func endCalls(f *elf.File, syms []elf.Symbol, name string) int {
+	type call struct {
+		from uint64
+		to   place
+	}
+	var calls []call
+	for _, s := range f.Sections {
+		if s.Type == elf.SHT_RELA && int(s.Info) < len(f.Sections) && f.Sections[s.Info].Flags&elf.SHF_EXECINSTR != 0 {
+			rela, _ := s.Data() // ReadModule has read it before
+			for at, to := range places(f, rela, syms) {
+				if f.Machine == elf.EM_X86_64 {
+					to.spot += 4 // it was counted from the next instruction
+				}
+				calls = append(calls, call{spotOf(int(s.Info), at), to})
+			}
+		}
+	}
+	slices.SortFunc(calls, func(a, b call) int { return cmp.Compare(a.from, b.from) })
+	size, end := map[uint64]uint64{}, uint64(0)
+	for _, y := range syms {
+		if spot := spotOf(int(y.Section), y.Value); elf.ST_TYPE(y.Info) == elf.STT_FUNC {
+			if size[spot] = y.Size; y.Name == "cleanup_module" {
+				end = spot
+			}
+		}
+	}
+	known := map[uint64]int{} // by function
+	var count func(function uint64) int
+	count = func(function uint64) (n int) {
+		if n, seen := known[function]; seen || len(known) > mostFunctions {
+			return n
+		}
+		known[function] = 0 // it may call itself
+		i, _ := slices.BinarySearchFunc(calls, function, func(c call, at uint64) int { return cmp.Compare(c.from, at) })
+		for ; i < len(calls) && calls[i].from-function < size[function]; i++ {
+			if n += count(calls[i].to.spot); calls[i].to.symbol == name {
+				n++
+			}
+		}
+		known[function] = n
+		return n
+	}
+	return count(end)
 }
 
 // tableBytes is a table's size in whole entries, no more than a file of a module holds.

@@ -42,12 +42,13 @@ func TestModule(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Data has two words, and 25 bytes and the name of the first symbol, traced, other and own_key; InitData 25 bytes of
-	// each of 11, 61 of names and 40 for their table. Of three places one is for Zbb alone.
+	// Data has two words, and 25 bytes and the name of the first symbol and of six others; InitData 25 bytes of each of 16,
+	// 115 of names (another is the end of a longer one) and 40 for their table. Of three places one is for Zbb alone. The end destroys two caches, and calls
+	// twice what destroys one.
 	all := &Module{Name: "some_module", Arch: "x86_64", Records: 3, Sites: 3, SitesInit: 1,
 		Calls: map[string]int{"__SCK__outer": 2, "__SCK__another": 1}, Branches: 3, Keys: map[string]int{"outer_key": 2},
-		Areas: map[Area]int{Text: 4 + 1, Data: 2*8 + 4*25 + 1 + 7 + 6 + 8, Rodata: 16 + 3*16 + 8, AfterInit: 48, CallTable: 24,
-			InitText: 1, InitData: 11*25 + 61 + 40, InitRodata: 8}, Zbb: 1}
+		Areas: map[Area]int{Text: 24 + 21, Data: 2*8 + 7*25 + 1 + 7 + 6 + 8 + 6 + 8 + 15, Rodata: 16 + 3*16 + 8, AfterInit: 48, CallTable: 24,
+			InitText: 1, InitData: 16*25 + 115 + 40, InitRodata: 8}, Zbb: 1, Caches: 4}
 	small := &Module{Name: "some_module", Arch: "x86_64", Calls: map[string]int{}, Keys: map[string]int{},
 		Areas: map[Area]int{Data: 25 + 1, InitData: 25 + 40}}
 	dir := t.TempDir()
@@ -81,14 +82,14 @@ func TestModule(t *testing.T) {
 // TestPlaces: of two relocations at one place, such as riscv64's R_RISCV_ADD32 and R_RISCV_SUB32, the first counts.
 func TestPlaces(t *testing.T) {
 	var rela []byte
-	for _, r := range [][3]uint64{{8, 1<<32 | 35, 0}, {8, 2<<32 | 39, 0}, {16, 2<<32 | 35, 0}, {24, 0, 0}, {32, 3<<32 | 35,
+	for _, r := range [][3]uint64{{8, 1<<32 | 35, 7}, {8, 2<<32 | 39, 0}, {16, 2<<32 | 35, 0}, {24, 0, 0}, {32, 3<<32 | 35,
 		0}} {
 		for _, word := range r {
 			rela = le.AppendUint64(rela, word)
 		}
 	}
-	got := places(&elf.File{}, rela, []elf.Symbol{{Name: "first"}, {Name: "second"}})
-	want := map[uint64]place{8: {symbol: "first"}, 16: {symbol: "second"}}
+	got := places(&elf.File{}, rela, []elf.Symbol{{Name: "first", Section: 3, Value: 5}, {Name: "second"}})
+	want := map[uint64]place{8: {symbol: "first", spot: 3<<48 + 5 + 7}, 16: {symbol: "second"}}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -3,19 +3,30 @@
 package image
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/records/fakekernel"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
+
+// inMemory reads an image that lies in memory.
+func inMemory(file string, b []byte) (*Kernel, error) {
+	k, err := vmlinux.Read(file, bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	return Of(k), nil
+}
 
 // TestTables: in every layout of kallsyms, the tables hold what was written into them.
 func TestTables(t *testing.T) {
 	for _, layout := range fakekernel.Layouts {
 		s := fakekernel.Make(layout)
 		s.Iterator()
-		k, err := Read("f", s.Data)
+		k, err := inMemory("f", s.Data)
 		if err != nil {
 			t.Errorf("%s: %v", layout, err)
 			continue
@@ -69,7 +80,7 @@ func FuzzImage(f *testing.F) {
 		d := slices.Clone(s.Data)
 		copy(d[at1%fakekernel.Size:], b1)
 		copy(d[at2%fakekernel.Size:], b2)
-		k, err := Read("f", d)
+		k, err := inMemory("f", d)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%q", err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/release"
 	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
@@ -119,11 +120,8 @@ const flushRow = "FW_SFENCE_VMA_RECVD"
 // since tells whether the release is this one or a later one. The call graph does not show the body
 // of an inlined function of the scheduler, so the release decides.
 func (k *Kernel) since(major, minor int) bool {
-	var have [2]int
-	if _, err := fmt.Sscanf(k.Release, "%d.%d", &have[0], &have[1]); err != nil {
-		return false
-	}
-	return have[0] > major || have[0] == major && have[1] >= minor
+	r, err := release.Of(k.Release)
+	return err == nil && !r.Before(release.Numbers{major, minor})
 }
 
 // wakeRow is where an idle CPU counts that it was woken: as a call where the wakeup is put

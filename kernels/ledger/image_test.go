@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,14 +13,17 @@ import (
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/records/fakekernel"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // TestFromImage: a kernel has what was written into its image, and a file of its facts has all of it.
 func TestFromImage(t *testing.T) {
-	img, err := image.Read("f", fakekernel.Make("offsets-last").Data)
+	data := fakekernel.Make("offsets-last").Data
+	linked, err := vmlinux.Read("f", bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	img := image.Of(linked)
 	k, err := FromImage(img)
 	if err != nil {
 		t.Fatal(err)

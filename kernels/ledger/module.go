@@ -116,6 +116,9 @@ func (r *Replay) fences(changes int, m *image.Module, freed ...image.Area) {
 // unload is free_module. It frees one area after the other, or the part that stays at once.
 func (r *Replay) unload(m *image.Module) {
 	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
+	r.note(Entry{Cause: cpus.CoreSync, Row: r.k.wakeRow(), Pokes: m.Caches, RoundsPerPoke: r.k.Facts.value(image.CacheWakes),
+		Fewer: m.Caches, Basis: Assumed, Source: fmt.Sprintf("%d caches of objects are destroyed, for which each CPU is given "+
+			"work, and woken; a busy one counts that as rescheduling", m.Caches)})
 	r.fences(0, m, image.Text, image.Data, image.Rodata, image.AfterInit)
 	switch {
 	case r.cached():

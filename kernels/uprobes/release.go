@@ -4,8 +4,9 @@ package uprobes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/release"
 )
 
 // Rounds is what replacing one site in one process takes: the breakpoint or the tail
@@ -26,17 +27,9 @@ type Behaviour struct {
 
 // line is a run of releases that do the same, both ends in it.
 type line struct {
-	from, to release
+	from, to release.Numbers
 	of       [insns]Behaviour
 }
-
-// release is a kernel's version: 7.1.9 is {7, 1, 9}.
-type release [3]int
-
-func (r release) before(o release) bool { return slices.Compare(r[:], o[:]) < 0 }
-
-// last is above every patch level.
-const last = 1 << 30
 
 // measured names where lines come from.
 const measured = "Debian kernels in an emulator, 4 CPUs, row CAL of an idle isolated one"
@@ -58,18 +51,18 @@ var (
 // these the kernel puts the nop back when a probe goes. Since 7.2 it leaves a nop5 alone and
 // optimises a nop10 instead, whose lea steps over the program's red zone (linux-next 554ba38456da).
 var lines = []line{
-	{release{0}, release{6, 15, last}, [insns]Behaviour{old, old, old, refused}},
-	{release{6, 16}, release{6, 17, last}, [insns]Behaviour{oldWakes, oldWakes, oldWakes, refused}},
-	{release{6, 18}, release{6, 19, last}, [insns]Behaviour{staysWakes, staysWakes, callWakes, refused}},
-	{release{7, 0}, release{7, 1, 3}, [insns]Behaviour{stays, stays, call, refused}},
-	{release{7, 1, 7}, release{7, 1, last}, [insns]Behaviour{stays, stays, callBack, refused}},
-	{release{7, 2}, release{7, 3, last}, [insns]Behaviour{stays, stays, stays, callBack}},
+	{release.Numbers{0}, release.Numbers{6, 15, release.Last}, [insns]Behaviour{old, old, old, refused}},
+	{release.Numbers{6, 16}, release.Numbers{6, 17, release.Last}, [insns]Behaviour{oldWakes, oldWakes, oldWakes, refused}},
+	{release.Numbers{6, 18}, release.Numbers{6, 19, release.Last}, [insns]Behaviour{staysWakes, staysWakes, callWakes, refused}},
+	{release.Numbers{7, 0}, release.Numbers{7, 1, 3}, [insns]Behaviour{stays, stays, call, refused}},
+	{release.Numbers{7, 1, 7}, release.Numbers{7, 1, release.Last}, [insns]Behaviour{stays, stays, callBack, refused}},
+	{release.Numbers{7, 2}, release.Numbers{7, 3, release.Last}, [insns]Behaviour{stays, stays, stays, callBack}},
 }
 
 // Of tells how an x86-64 kernel of some release, such as 7.2 or 6.12.48+deb13-amd64, treats a probe
 // on an instruction. Known is false for a release that was not measured.
 func Of(name string, i Insn) (Behaviour, error) {
-	r, err := parseRelease(name)
+	r, err := release.Of(name)
 	if err != nil {
 		return Behaviour{}, err
 	}
@@ -77,7 +70,7 @@ func Of(name string, i Insn) (Behaviour, error) {
 		return Behaviour{}, fmt.Errorf("instruction %v: want one of %s", i, strings.Join(insnNames[:], ", "))
 	}
 	for _, l := range lines {
-		if !r.before(l.from) && !l.to.before(r) {
+		if !r.Before(l.from) && !l.to.Before(r) {
 			return l.of[i], nil
 		}
 	}
@@ -92,12 +85,12 @@ func OfImage(name string, nop int, i Insn) (b Behaviour, err error) {
 	if b, err = Of(name, i); err != nil {
 		return b, err
 	}
-	r, err := parseRelease(name)
+	r, err := release.Of(name)
 	var alike []line
 	for _, l := range lines {
 		switch {
 		case l.nop() != nop:
-		case !r.before(l.from) && !l.to.before(r):
+		case !r.Before(l.from) && !l.to.Before(r):
 			return b, err
 		default:
 			alike = append(alike, l)
@@ -117,15 +110,6 @@ func (l *line) nop() int {
 		}
 	}
 	return 0
-}
-
-// parseRelease reads the numbers that a release begins with.
-func parseRelease(name string) (r release, err error) {
-	n, _ := fmt.Sscanf(name, "%d.%d.%d", &r[0], &r[1], &r[2])
-	if n < 2 || slices.Min(r[:]) < 0 || slices.Max(r[:]) >= last {
-		return release{}, fmt.Errorf("release %q: want two or three numbers, such as 6.18 or 7.1.9", name)
-	}
-	return r, nil
 }
 
 // Cost is what one other CPU takes, in interrupts. The sender is the probed program

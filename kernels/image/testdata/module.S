@@ -5,11 +5,27 @@
 .text
 traced:	nop
 other:	nop
+.globl frees
+.type frees,@function
+frees:	call kmem_cache_destroy
+	call frees
+	call queue_work_on
+.size frees, . - frees
+.type another,@function
+another: call kmem_cache_destroy
+.size another, . - another
 .section .init.text,"ax"
 starts:	nop
 .section .exit.text,"ax"
 	.balign 4
 	nop
+.type cleanup_module,@function
+cleanup_module:
+	call kmem_cache_destroy
+	call frees
+	call frees
+	jmp kmem_cache_destroy
+.size cleanup_module, . - cleanup_module
 .section __mcount_loc,"a"
 	.quad traced, starts
 .section __patchable_function_entries,"aw"
