@@ -201,3 +201,20 @@ func TestFingerprintsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestWatcherIsWaitedFor: when a search returns its watcher has seen the end, and tells nobody any more.
+func TestWatcherIsWaitedFor(t *testing.T) {
+	m := programs(t, []poke.Step{{Op: poke.Lock}, {Op: poke.Unlock}})
+	for range 50 {
+		under, err := newSearch(m, Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := under.run(t.Context()); err != nil || r.Verdict != Safe {
+			t.Fatal(r, err)
+		}
+		if under.halt.Load() == nil { // the watcher says so last
+			t.Fatal("the watcher was not waited for")
+		}
+	}
+}
