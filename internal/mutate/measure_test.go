@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -179,19 +180,56 @@ func (p *pkg) try(ctx context.Context, tree string, f fault, timeout time.Durati
 
 // test runs the tests of the package in a tree, the short ones, up to the first that fails.
 func (p *pkg) test(ctx context.Context, tree string, timeout time.Duration, flags ...string) ([]byte, error) {
-	args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory), "sh", "go", "test",
-		"-vet=off", "-failfast", "-short", "-timeout", timeout.String()}, flags...)
+	args := append([]string{"go", "test", "-vet=off", "-failfast", "-short", "-timeout", timeout.String()}, flags...)
 	ctx, stop := context.WithTimeout(ctx, 3*timeout+time.Minute) // compiling, too
 	defer stop()
-	cmd := exec.CommandContext(ctx, "sh", append(args, "./"+p.dir)...)
+	cmd := bounded(ctx, append(args, "./"+p.dir)...)
 	cmd.Dir = tree
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.CombinedOutput()
+	endAll(cmd)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return out, err
+}
+
+// processes bounds how many a run may have at a time, where the machine lets us say so: a child with a fault may start
+// children.
+const processes = 1000
+
+// groups are folders of control groups that count processes, of either version.
+var groups = []string{"/sys/fs/cgroup/pids/", "/sys/fs/cgroup/"}
+
+// bounded is a command in a group of processes of its own, with bounds on memory and on the number of processes.
+func bounded(ctx context.Context, args ...string) *exec.Cmd {
+	script := fmt.Sprintf("for d in %s; do g=${d}mutate-$$; mkdir $g && echo %d >$g/pids.max && echo $$ >$g/cgroup.procs && break; "+
+		"done 2>/dev/null; ulimit -v %d; exec \"$@\"", strings.Join(groups, " "), processes, memory)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return endAll(cmd) }
+	cmd.WaitDelay = 10 * time.Second // whoever is left may hold the output open
+	return cmd
+}
+
+// endAll ends what a bounded command has left, and removes its group.
+func endAll(cmd *exec.Cmd) error {
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	for _, d := range groups {
+		group := fmt.Sprint(d, "mutate-", cmd.Process.Pid)
+		for range 100 {
+			list, _ := os.ReadFile(group + "/cgroup.procs")
+			for _, pid := range strings.Fields(string(list)) {
+				if n, err := strconv.Atoi(pid); err == nil {
+					_ = syscall.Kill(n, syscall.SIGKILL)
+				}
+			}
+			if err := os.Remove(group); err == nil || errors.Is(err, os.ErrNotExist) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return err
 }
 
 // runs says whether a line of a file ran, by profiles of coverage.
