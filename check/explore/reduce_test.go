@@ -170,3 +170,37 @@ func TestHandlersLetOthersIn(t *testing.T) {
 		}
 	}
 }
+
+// TestObliged: which CPUs have something to do though they make no call: those that are asked or owe an answer, those
+// that may go on, and where rounds reach CPUs that mask interrupts also those that stand still.
+func TestObliged(t *testing.T) {
+	for _, arch := range []string{"x86_64", "riscv64"} {
+		s := setup(t, arch, "native", "", 2, 1)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		round := request(1) | request(slices.Index(requestCauses[:], cpus.Sync))<<bitsFrom
+		for _, tt := range []struct {
+			phase          cpus.Phase
+			stopped, asked bool
+			want           bool
+		}{
+			{cpus.Boundary, false, false, false}, {cpus.Boundary, false, true, true},
+			{cpus.Asleep, false, false, false}, {cpus.Asleep, false, true, true},
+			{cpus.Stopped, true, false, false}, {cpus.Stopped, false, false, true}, {cpus.Stopped, false, true, true},
+			{cpus.Stopped, true, true, arch == "riscv64"},
+			{cpus.Down, false, false, false}, {cpus.Down, false, true, false},
+			{cpus.Syncing, false, false, true}, {cpus.Calling, true, false, true},
+		} {
+			w := newWorld(m)
+			w.cpu[1].Phase, w.stopped[1] = tt.phase, tt.stopped
+			if tt.asked {
+				w.box[1][0] = round
+			}
+			if got := w.obliged(1); got != tt.want {
+				t.Errorf("%s: CPU %s, stopped %v, asked %v: %v", arch, tt.phase, tt.stopped, tt.asked, got)
+			}
+		}
+	}
+}

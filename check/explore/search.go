@@ -176,7 +176,7 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 	watching.Go(func() { s.watch(ctx) })
 	defer watching.Wait()
 	defer cancel()
-	for len(s.queue) > 0 {
+	for {
 		s.level()
 		if why := s.halt.Load(); why != nil {
 			return s.cut(*why)

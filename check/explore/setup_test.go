@@ -287,3 +287,29 @@ func TestRoomForStores(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchesOfDescendingPatches: a batch ends where an address is lower than the one before, and a kernel that queues in any
+// order has one batch of them all.
+func TestBatchesOfDescendingPatches(t *testing.T) {
+	for _, tt := range []struct {
+		mutation   string
+		descending bool
+		want       int // both ways
+	}{{"", false, 2}, {"", true, 6}, {"unsorted-batch", false, 2}, {"unsorted-batch", true, 2}} {
+		s := setup(t, "x86_64", "breakpoint", tt.mutation, 2, 3)
+		s.Descending, s.Workload = tt.descending, Once
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, st := range m.Programs[0].Plan {
+			if st.Op == poke.Publish {
+				got++
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%q, descending %v: %d batches, want %d", tt.mutation, tt.descending, got, tt.want)
+		}
+	}
+}

@@ -197,3 +197,54 @@ func TestSwarmShortens(t *testing.T) {
 		t.Errorf("ways of %v steps, each is to be shorter than the one before", lengths)
 	}
 }
+
+// TestBreaks: a way that breaks something does so again, to its end, and with steps behind it; one that lacks its last step
+// does not, nor one whose answers are to other questions, one with a step that cannot be made, or one that passes over
+// something that waits.
+func TestBreaks(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "drop-sync-3-no-recheck", 2, 1)
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var way []move
+	for _, st := range explore(t, s, Options{Workers: 1}).Trace.Steps {
+		a, answers, err := parseAction(st.Do)
+		if err != nil {
+			t.Fatal(err)
+		}
+		way = append(way, move{a, answers})
+	}
+	n := len(way)
+	if got, breaks := m.breaks(append(slices.Clone(way), way[n-1], way[0])); !breaks || len(got) != n {
+		t.Errorf("%d of %d steps: %v", len(got), n, breaks)
+	}
+	asks := slices.IndexFunc(way, func(mv move) bool { return len(mv.answers) > 0 })
+	other := func(change func(way []move) []move) []move {
+		way := slices.Clone(way)
+		way[asks].answers = slices.Clone(way[asks].answers)
+		return change(way)
+	}
+	for name, way := range map[string][]move{
+		"without its end": way[:n-1],
+		"no answer":       other(func(way []move) []move { way[asks].answers = nil; return way }),
+		"one too many":    other(func(way []move) []move { way[asks].answers = append(way[asks].answers, 0); return way }),
+		"another answer":  other(func(way []move) []move { way[asks].answers[0] = 200; return way }),
+		"no such CPU's":   other(func(way []move) []move { return slices.Insert(way, 0, move{action: action{kind: unpark}}) }),
+		"a poll that would find something": other(func(way []move) []move {
+			w := newWorld(m)
+			for i, mv := range way {
+				if w.Pending(1, false) && w.cpu[1].AtBorder() && !w.cpu[1].Polled() {
+					return slices.Insert(way, i, move{action: action{kind: skip, who: 1}})
+				}
+				w.perform(mv.action, cpus.Repeat(mv.answers))
+			}
+			t.Fatal("nothing waits for CPU 1 on this way")
+			return nil
+		}),
+	} {
+		if got, breaks := m.breaks(way); breaks {
+			t.Errorf("%s: %d steps", name, len(got))
+		}
+	}
+}
