@@ -3,6 +3,8 @@
 package explore
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,6 +84,36 @@ func TestGracePlaces(t *testing.T) {
 		})
 		if interrupted != want {
 			t.Errorf("%v: %v", op, interrupted)
+		}
+	}
+}
+
+// TestNamesOfPlaces: a step of a plan is named by its number and what it does, behind the update that it belongs to where
+// there are several; so is one that a search has not reached.
+func TestNamesOfPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		workload Workload
+		first    string
+		last     string
+	}{
+		{Once, "step 1, Attach", "step 14, Release"},
+		{Endless, "site 0: step 1, Attach", "site 0 back: step 7, Release"},
+	} {
+		s := setup(t, "arm64", "native", "", 2, 1)
+		s.Workload = tt.workload
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &m.Programs[0]
+		if last := p.updates()[len(p.updates())-1]; !strings.Contains(tt.last, fmt.Sprintf("step %d,", last.To-last.From)) {
+			t.Errorf("%s: the last update has %d steps", tt.workload, last.To-last.From)
+		}
+		if first, last := p.place(0), p.place(len(p.Plan)-1); first != tt.first || last != tt.last {
+			t.Errorf("%s: from %q to %q, want from %q to %q", tt.workload, first, last, tt.first, tt.last)
+		}
+		if never := explore(t, s, Options{LimitStates: 1}).Coverage.Never; len(never) == 0 || never[0] != tt.first {
+			t.Errorf("%s: never reached: %q", tt.workload, never)
 		}
 	}
 }

@@ -176,3 +176,39 @@ func TestNMITracesReplay(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedStates: what a live run has done says the state behind each step of a CPU, and of no patcher's.
+func TestRecordedStates(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+	s.Workload = Once
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := Record(t.Context(), m, 1, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := map[bool]int{}
+	for _, st := range live.Steps {
+		a, _, err := parseAction(st.Do)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if steps[a.byPatcher()]++; (st.After == "") != a.byPatcher() {
+			t.Fatalf("%s leads to %q", st.Do, st.After)
+		}
+	}
+	if steps[true] == 0 || steps[false] == 0 {
+		t.Errorf("%v", steps)
+	}
+}
+
+// TestFollowLooksOnce: what follows a step hears of its actions, and of none behind them.
+func TestFollowLooksOnce(t *testing.T) {
+	m := programs(t, []poke.Step{{Op: poke.Lock}, {Op: poke.Unlock}})
+	w, tr := newWorld(m), &tracer{m: m, e: newExpander(m, Reductions{})}
+	if steps := tr.follow(w, action{kind: begin}, nil); len(steps) != 1 || w.observe != nil {
+		t.Errorf("%v, and it goes on listening: %v", steps, w.observe != nil)
+	}
+}
