@@ -34,6 +34,19 @@ func TestTakeDown(t *testing.T) {
 	if n := w.send(cpus.Sync, false); n != 2 || w.TakeDown(1) {
 		t.Errorf("%d CPUs are asked, and one that is goes offline: %v", n, w.TakeDown(1))
 	}
+	for _, onItsWay := range []bool{false, true} {
+		for _, held := range []int8{0, 1} {
+			w := newWorld(m)
+			if onItsWay {
+				w.cpu[2].PowerOff()
+				w.perform(action{kind: stepCPU, who: 2}, cpus.Repeat([]uint8{1}))
+			}
+			w.Held[poke.HotplugLock] = held
+			if want := !onItsWay && held == 0; w.BringUp(1) != want || w.TakeDown(1) != want {
+				t.Errorf("patcher %d has the lock, another CPU is on its way %v: %v, %v", held-1, onItsWay, w.BringUp(1), w.TakeDown(1))
+			}
+		}
+	}
 	s.Preempt = true
 	if _, err := s.Model(); err == nil || !strings.Contains(err.Error(), "preempted tasks beside CPUs that go offline") {
 		t.Errorf("%v", err)
