@@ -12,7 +12,7 @@ import (
 type Numbers [3]int
 
 // Last is more than any of them.
-const Last = 1 << 16
+const Last = 1 << 30
 
 // Of reads two or three numbers, whatever follows them: 6.12.48+deb13-amd64 is {6, 12, 48}.
 func Of(name string) (r Numbers, err error) {

@@ -271,7 +271,7 @@ func endCalls(f *elf.File, syms []elf.Symbol, name string) int {
 		known[function] = 0 // it may call itself
 		i, _ := slices.BinarySearchFunc(calls, function, func(c call, at uint64) int { return cmp.Compare(c.from, at) })
 		for ; i < len(calls) && calls[i].from-function < size[function]; i++ {
-			if n += count(calls[i].to.spot); calls[i].to.symbol == name {
+			if n = min(n+count(calls[i].to.spot), MaxModule); calls[i].to.symbol == name {
 				n++
 			}
 		}
