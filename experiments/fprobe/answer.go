@@ -94,7 +94,7 @@ func (a *answer) effects() (out []added, err error) {
 	return out, nil
 }
 
-// What --add can be asked to add.
+// What can be added.
 const (
 	asTime    = "time"
 	asPercent = "percent"
@@ -123,7 +123,7 @@ func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 		h := experiments.Find(hits, func(h *published.Hit) bool { return h.Mechanism == name })
 		if h == nil {
 			valid := spelling.Distinct(hits, func(h published.Hit) string { return h.Mechanism })
-			return nil, fmt.Errorf("--add %q: %w", name, spelling.NotOneOf(name, valid))
+			return nil, fmt.Errorf("add %q: %w", name, spelling.NotOneOf(name, valid))
 		}
 		chosen = append(chosen, *h)
 	}
@@ -138,7 +138,7 @@ func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 
 // refusal says why per cents of throughput are not added.
 func refusal(chosen []published.Hit) error {
-	const why = "--add-as percent: hits are shares of a throughput, and each would be a share of what the others " +
+	const why = "per cents: hits are shares of a throughput, and each would be a share of what the others " +
 		"left: they do not add"
 	if len(chosen) < 2 {
 		return fmt.Errorf("%s; add times, time x 1/(1 - p/100)", why)

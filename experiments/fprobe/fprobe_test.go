@@ -133,7 +133,7 @@ func TestWrong(t *testing.T) {
 		{"want 6 or more", "--repeats=5"},
 		{"want whole numbers from 0 to 10000", "--others=-1"},
 		{"want whole numbers from 1 to 1024", "--threads=0"},
-		{`--add "bpf-on-kprob": not one of`, "--add=bpf-on-kprob"},
+		{`add "bpf-on-kprob": not one of`, "--add=bpf-on-kprob"},
 		{"did you mean bpf-on-kprobe", "--add=bpf-on-kprob"},
 		{"not one of", "--add-as=sum"},
 		{"they do not add; add times", "--add-as=percent"},

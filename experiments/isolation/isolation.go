@@ -133,7 +133,7 @@ func (c *Config) check(fitted float64) error {
 	}
 	for _, m := range c.Machines {
 		if c.Isolated >= m.Online {
-			return fmt.Errorf("--isolated %d: %s has %d CPUs, and one must be left for the patcher", c.Isolated, m, m.Online)
+			return fmt.Errorf("%d isolated: %s has %d CPUs, and one must be left for the patcher", c.Isolated, m, m.Online)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (any, erro
 		return nil, err
 	}
 	if len(runs) < 3 {
-		return nil, fmt.Errorf("--published-runs %s: %d runs say nothing of how they spread, want 3 or more", c.PublishedRuns,
+		return nil, fmt.Errorf("%s: %d runs say nothing of how they spread, want 3 or more", c.PublishedRuns,
 			len(runs))
 	}
 	a := &answer{Study: s, RunCount: len(runs)}
