@@ -117,7 +117,12 @@ func TestBorders(t *testing.T) {
 		{"direct-functions-moved", "x86_64 6.1.0"}:          "has", // d05cb470663a is in 6.7
 		{"direct-functions-moved", "x86_64 6.12.43+deb12"}:  "mended",
 		{"bpf-detach-pokes-each", "x86_64 6.12.117+deb12"}:  "mended", // arch_bpf_trampoline_skip came within 7.2
-		{"bpf-detach-pokes-each", "x86_64 7.2.13+deb14"}:    "has",
+		{"bpf-detach-pokes-each", "x86_64 7.2.9+deb13"}:     "mended",
+		{"bpf-detach-pokes-each", "x86_64 7.2.11+deb13"}:    "has",
+		{"walk-of-freed-table", "x86_64 6.12.118+deb13"}:    "mended", // cpa_collapse_large_pages is in 6.16
+		{"walk-of-freed-table", "x86_64 6.16.3+deb13"}:      "has",
+		{"walk-of-freed-table", "x86_64 7.2.6+deb13"}:       "has",
+		{"walk-of-freed-table", "x86_64 7.2.9+deb13"}:       "mended", // init_mm's lock is held around the walk
 		{"nop10-other-trampoline", "x86_64 6.12.117+deb12"}: "mended", // 554ba38456da is in 7.2
 		{"nop10-other-trampoline", "x86_64 7.2.13+deb14"}:   "mended", // __uprobe_write takes the page away
 		{"arm64-jump-label", "arm64 6.12.43+deb12"}:         "mended", // cfb00a357864 is in 6.11

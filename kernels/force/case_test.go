@@ -25,7 +25,7 @@ func TestRead(t *testing.T) {
 		len(st.when) != 2 {
 		t.Errorf("%+v", st)
 	}
-	st, err := ParseStep("cpu 0 while cpu 1 answers to write of slot when changed within 5s unless waited-for text_mutex or again")
+	st, err := ParseStep("cpu 0 while cpu 1 answers to write of slot when no-page within 5s unless waited-for text_mutex or again")
 	if err != nil || st.who != 0 || st.answers != 1 || st.access != slotWrite || st.limit != 5*time.Second || !st.again ||
 		len(st.unless) != 1 || st.unless[0].arg != "text_mutex" {
 		t.Errorf("%+v, %v", st, err)

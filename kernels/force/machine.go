@@ -20,7 +20,6 @@ type machine struct {
 
 	site        uint64 // the call site that the steps are about
 	entry, slot uint64 // where the entry of a large page lies, and the table's, in the map of all memory
-	was         uint64 // what slot held then
 }
 
 // notReached is a place to which no CPU came.

@@ -177,8 +177,8 @@ func TestConditions(t *testing.T) {
 		{"large", func(m *machine, s *server) { m.entry = 0x6000; s.word(0x6000, present|largeBit) }, true},
 		{"large", func(m *machine, s *server) { m.entry = 0x6000; s.word(0x6000, present) }, false},
 		{"large", func(m *machine, s *server) { m.entry = 0x6000; s.word(0x6000, largeBit) }, false},
-		{"changed", func(m *machine, s *server) { m.slot, m.was = 0x6000, 5; s.word(0x6000, 6) }, true},
-		{"changed", func(m *machine, s *server) { m.slot, m.was = 0x6000, 5; s.word(0x6000, 5) }, false},
+		{"no-page", func(m *machine, s *server) { m.slot = 0x6000; s.word(0x6000, 6) }, true},
+		{"no-page", func(m *machine, s *server) { m.slot = 0x6000; s.word(0x6000, 5) }, false},
 	} {
 		m, s := stands(t)
 		if c.change != nil {
@@ -190,7 +190,7 @@ func TestConditions(t *testing.T) {
 	}
 	for _, text := range []string{"online 1", "from f", "set nobody", "set a_word", "given nobody", "listed nobody", "listed a_word", "waited-for nobody",
 		"waited-for text_mutex", "breakpoint", "clear",
-		"changed", "large", "used", "split 0", "writable"} {
+		"no-page", "large", "used", "split 0", "writable"} {
 		m, _ := stands(t) // nothing is mapped
 		if got, err := asking(t, m, 1, text); got || err == nil {
 			t.Errorf("%s of what cannot be read: %v, %v", text, got, err)
@@ -237,9 +237,9 @@ func TestPageTables(t *testing.T) {
 		if got != c.want || err != nil || m.entry != entry || c.want && m.slot != slot {
 			t.Errorf("%s: %v, %v, entry %#x, slot %#x, want %#x and %#x", name, got, err, m.entry, m.slot, entry, slot)
 		}
-		if s.word(slot, 7); c.want {
-			if got, err := asking(t, m, 1, "changed"); !got || err != nil {
-				t.Errorf("%s: changed %v, %v", name, got, err)
+		if s.word(slot, 6); c.want {
+			if got, err := asking(t, m, 1, "no-page"); !got || err != nil {
+				t.Errorf("%s: no page %v, %v", name, got, err)
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (m *machine) split(cpu int, c condition) (bool, error) {
 			return false, fmt.Errorf("page tables of %#x: %w", at, err)
 		}
 		if level == 0 {
-			m.slot, m.was = place, entry
+			m.slot = place
 			return entry&present != 0, nil
 		}
 		if level == largePage {
