@@ -117,8 +117,8 @@ func (r *Replay) fences(changes int, m *image.Module, freed ...image.Area) {
 func (r *Replay) unload(m *image.Module) {
 	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
 	r.note(Entry{Cause: cpus.CoreSync, Row: r.k.wakeRow(), Pokes: m.Caches, RoundsPerPoke: r.k.Facts.value(image.CacheWakes),
-		Fewer: m.Caches, Basis: Assumed, Source: fmt.Sprintf("%d caches of objects are destroyed, for which each CPU is given "+
-			"work, and woken; a busy one counts that as rescheduling", m.Caches)})
+		Fewer: m.Caches, OrMore: true, Basis: Assumed, Source: fmt.Sprintf("%d calls destroy caches of objects, in a loop perhaps; "+
+			"each CPU is given work for that, and woken; a busy one counts it as rescheduling", m.Caches)})
 	r.fences(0, m, image.Text, image.Data, image.Rodata, image.AfterInit)
 	switch {
 	case r.cached():

@@ -241,7 +241,7 @@ func TestLoad(t *testing.T) {
 	for _, l := range lines {
 		row.Add(&l.Entry)
 	}
-	if row.Least != 8 || row.Most < 8+5 || err != nil {
+	if row.Least != 8 || row.Most < 8+5 || !row.OrMore || err != nil {
 		t.Errorf("ntfs, unloaded: %s, %v", row, err)
 	}
 	r.unload(&image.Module{Areas: areas, Caches: 5})
