@@ -37,6 +37,7 @@ type machine struct {
 	stops   []func() string
 	done    []string // what changed it, and let it go
 	refuses string   // how requests begin that it cannot do
+	late    int      // so many steps end before they are made
 }
 
 func (m *machine) put(at uint64, b ...byte) {
@@ -58,6 +59,10 @@ func (m *machine) answer(asked string) string {
 		next := m.stops[0]
 		m.stops = m.stops[1:]
 		return next()
+	case m.late > 0 && strings.HasPrefix(asked, "vCont;s:"):
+		m.late--
+	case strings.HasPrefix(asked, "vCont;s:"):
+		m.regs[asked[len("vCont;s:")]-'1'][32] += 4
 	}
 	return m.Answer(asked)
 }

@@ -93,7 +93,6 @@ type recorder struct {
 	stored  [4]uint64            // the CPU of the last such store, its stack, and two arguments
 	refs    map[uint64]*count    // words by which handlers find a batch
 	counts  map[uint64]Kind      // by the address behind an instruction: what it does to such a word
-	base    uint64               // where the kernel's text begins
 	text    []byte               // the kernel's text after the steps so far
 }
 
@@ -178,32 +177,35 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error, c
 }
 
 // pass takes a CPU over the instruction at which a breakpoint has stopped it: many functions begin with a nop.
-func (x *recorder) pass(cpu int, regs gdb.Registers) error {
+func (x *recorder) pass(cpu int, regs gdb.Registers) (err error) {
 	if i, ok := x.offset(regs.PC(), maxSite); ok {
 		insn := x.arch.Decode(records.Addr(regs.PC()), isa.TextOf(x.text[i:][:8]...), 0)
 		if insn.Kind == isa.Nop {
 			return x.Skip(cpu, regs, int(insn.Len))
 		}
 	}
-	return x.Step(cpu)
+	for now := regs; err == nil && now.PC() == regs.PC(); { // a stop that is told of late ends a step before it is made
+		if err = x.Step(cpu); err == nil {
+			now, err = x.Registers(cpu)
+		}
+	}
+	return err
 }
 
 // readText reads the kernel's text before the first store, on a CPU that is in the kernel: others may not have it mapped.
 func (x *recorder) readText(cpu int) (err error) {
-	from, to, ok := x.kernel.Limits("_stext", "_etext")
-	if !ok {
+	if x.Text == (Text{}) {
 		return fmt.Errorf("%s: no _stext and _etext", x.kernel.File)
 	}
-	if x.text, err = x.Read(cpu, from, int(to-from)); err != nil {
+	if x.text, err = x.Read(cpu, x.Text.From, int(x.Text.To-x.Text.From)); err != nil {
 		return fmt.Errorf("read the kernel's text: %w", err)
 	}
-	x.base = from
 	return nil
 }
 
 // finish compares the kernel's text with the one that the recorded stores give.
 func (x *recorder) finish(cpu int) error {
-	now, err := x.Read(cpu, x.base, len(x.text))
+	now, err := x.Read(cpu, x.Text.From, len(x.text))
 	if err != nil {
 		return fmt.Errorf("read the kernel's text: %w", err)
 	}
@@ -213,7 +215,7 @@ func (x *recorder) finish(cpu int) error {
 			n++
 		}
 		if n > 0 {
-			x.Steps = append(x.Steps, Step{CPU: cpu, Kind: Change, At: x.base + uint64(i), Old: x.text[i : i+n],
+			x.Steps = append(x.Steps, Step{CPU: cpu, Kind: Change, At: x.Text.From + uint64(i), Old: x.text[i : i+n],
 				New: now[i : i+n]})
 			i += n
 		}

@@ -30,8 +30,7 @@ func course(t *testing.T) (*recorder, *machine) {
 	}
 	x.last = lastOfAll
 	x.kernel.File = "made"
-	x.kernel.Add("_stext", begins)
-	x.kernel.Add("_etext", site+8)
+	x.Text = Text{begins, site + 8}
 	m.put(begins, 0x13, 0, 0, 0) // a nop
 	m.put(oneTask, 1, 2, 3, 4)
 	to := func(pc, sp uint64, args ...uint64) func() string {
@@ -59,11 +58,11 @@ func follow(t *testing.T, x *recorder, m *machine, c *Config) (begun int, err er
 }
 
 // TestRuns: all that is watched has a breakpoint before the guest begins; a CPU that has stopped goes over its
-// instruction, a nop
-// without running the machine; where a function returns is watched until it has; at the end the machine goes on
-// alone.
+// instruction, a nop without running the machine, and steps again where a stop of before ended the step; where a function
+// returns is watched until it has; at the end the machine goes on alone.
 func TestRuns(t *testing.T) {
 	x, m := course(t)
+	m.late = 1
 	mutated := 0
 	begun, err := follow(t, x, m, &Config{Mutate: func(c *gdb.Client, k *image.Kernel) error {
 		if c == nil || k != x.kernel {
@@ -96,7 +95,7 @@ func TestRuns(t *testing.T) {
 			m.done[i] = "G"
 		}
 	}
-	all = append(all, "vCont;c", point("Z1", back), "G", "vCont;c", "vCont;s:1", "vCont;c", point("z1", back),
+	all = append(all, "vCont;c", point("Z1", back), "G", "vCont;c", "vCont;s:1", "vCont;s:1", "vCont;c", point("z1", back),
 		"vCont;s:1", "vCont;c", "D")
 	if d := cmp.Diff(all, m.done); d != "" {
 		t.Error(d)
@@ -141,7 +140,7 @@ func TestRunsRefuse(t *testing.T) {
 		"no registers": {func(_ *recorder, m *machine) { m.refuses = "g" }, Config{}, "step 1, CPU 0: gdb server: g"},
 		"no step":      {func(_ *recorder, m *machine) { m.refuses = "vCont;s" }, Config{}, "gdb server: "},
 		"no skip":      {func(_ *recorder, m *machine) { m.refuses = "G" }, Config{}, "gdb server: G"},
-		"no text": {func(x *recorder, _ *machine) { delete(x.kernel.Names, "_etext") }, Config{},
+		"no text": {func(x *recorder, _ *machine) { x.Text = Text{} }, Config{},
 			"made: no _stext and _etext"},
 		"unread text": {func(_ *recorder, m *machine) { m.refuses = fmt.Sprintf("m%x", uint64(begins)) }, Config{},
 			"read the kernel's text: gdb server: m"},

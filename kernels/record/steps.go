@@ -227,7 +227,7 @@ func (x *recorder) store(s *Step, w Watch, regs gdb.Registers) (err error) {
 
 // offset is where an address lies in the kernel's text.
 func (x *recorder) offset(at uint64, n int) (int, bool) {
-	return int(at - x.base), at >= x.base && at+uint64(n) <= x.base+uint64(len(x.text))
+	return int(at - x.Text.From), at >= x.Text.From && at+uint64(n) <= x.Text.From+uint64(len(x.text))
 }
 
 // returned is a CPU that may have come back from watched functions.

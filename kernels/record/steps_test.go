@@ -43,7 +43,7 @@ func TestStores(t *testing.T) {
 	} {
 		x, m := recorderOf(t)
 		x.kernel.Add("text_poke_memset", answers)
-		x.base, x.text = begins, make([]byte, site+8-begins)
+		x.Text.From, x.text = begins, make([]byte, site+8-begins)
 		m.put(oneTask, 1, 2, 3, 4, 5, 6, 7, 8)
 		m.put(site, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11)
 		w := x.at[stores]
@@ -73,7 +73,7 @@ func TestStores(t *testing.T) {
 
 // TestOffsets: what lies in the text with all of its bytes.
 func TestOffsets(t *testing.T) {
-	x := &recorder{base: 0x1000, text: make([]byte, 16)}
+	x := &recorder{Recording: &Recording{Text: Text{From: 0x1000}}, text: make([]byte, 16)}
 	for at, want := range map[uint64]bool{0x1000: true, 0x100c: true, 0x100d: false, 0xfff: false, 0x2000: false} {
 		if i, ok := x.offset(at, 4); ok != want || ok && i != int(at-0x1000) {
 			t.Errorf("%#x: %d, %v", at, i, ok)
@@ -152,7 +152,7 @@ func TestRoundsOfCallbacks(t *testing.T) {
 // TestEndsWithWhatDiffers: text that is not what the stores made of it is told in pieces of at most 16 bytes.
 func TestEndsWithWhatDiffers(t *testing.T) {
 	x, m := recorderOf(t)
-	x.base, x.text = site, make([]byte, 64)
+	x.Text.From, x.text = site, make([]byte, 64)
 	m.put(site+2, 7)
 	m.put(site+4, bytes.Repeat([]byte{8}, 20)...)
 	m.put(site+63, 9)

@@ -20,10 +20,11 @@ import (
 
 // emulator is how kernels of an architecture are booted.
 type emulator struct {
-	Arch    string   `col:"arch,key"`
-	GOARCH  string   `col:"goarch"`
-	QEMU    string   `col:"qemu"`    // the program
-	Debian  string   `col:"package"` // that it is in
+	Arch   string `col:"arch,key"`
+	GOARCH string `col:"goarch"`
+	QEMU   string `col:"qemu"`    // the program
+	Debian string `col:"package"` // that it is in
+	// riscv64's has a thread for each processor: its firmware waits for others in a loop, of which one for all sees no end.
 	Machine []string `col:"machine"`
 	Line    []string `col:"console"`
 }

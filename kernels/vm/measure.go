@@ -180,10 +180,8 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
 	defer log.Close()
-	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)),
-		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
-		"-serial", "stdio", "-kernel", kernel, "-initrd", disk,
-		"-append", commandLine(e, c.CPUs)}, e.Machine...)
+	args := append([]string{"-smp", fmt.Sprint(len(c.CPUs)), "-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot",
+		"-nodefaults", "-serial", "stdio", "-kernel", kernel, "-initrd", disk, "-append", commandLine(e, c.CPUs)}, e.Machine...)
 	socket := filepath.Join(filepath.Dir(disk), "gdb")
 	if c.Debug != nil {
 		args = append(args, "-gdb", "unix:path="+socket+",server=on,wait=off")
