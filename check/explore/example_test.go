@@ -44,3 +44,39 @@ func Example() {
 	// Output:
 	// unsafe torn-fetch in 8 steps
 }
+
+// A question of one's own, asked of every state: does a CPU hold a reference to the batch while it owes an answer? The walk
+// meets as many states and steps as the search.
+func ExampleWalk() {
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2),
+		Sites: 1}
+	model, err := setup.Model()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var states, steps, held int
+	err = explore.Walk(context.Background(), model, 10_000, func(is *explore.Moment) {
+		states++
+		if _, asked, _ := is.Asked(1); asked && is.References(1) > 1 {
+			held++
+		}
+	}, func(explore.Move) { steps++ })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := explore.Explore(context.Background(), model, explore.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(held > 0, states == int(result.States), steps == int(result.Transitions))
+	// Output:
+	// true true true
+}
