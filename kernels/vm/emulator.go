@@ -27,6 +27,7 @@ type emulator struct {
 	// riscv64's has a thread for each processor: its firmware waits for others in a loop, of which one for all sees no end.
 	Machine []string `col:"machine"`
 	Line    []string `col:"console"`
+	Counted string   `col:"counted,maybe"` // also on the line, where interrupts are counted and no step is recorded
 }
 
 //go:embed emulators.csv

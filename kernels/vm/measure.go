@@ -181,23 +181,22 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 	}
 	defer log.Close()
 	args := append([]string{"-smp", fmt.Sprint(len(c.CPUs)), "-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot",
-		"-nodefaults", "-serial", "stdio", "-kernel", kernel, "-initrd", disk, "-append", commandLine(e, c.CPUs)}, e.Machine...)
-	socket := filepath.Join(filepath.Dir(disk), "gdb")
+		"-nodefaults", "-serial", "stdio", "-kernel", kernel, "-initrd", disk}, e.Machine...)
+	line, socket := commandLine(e, c.CPUs), filepath.Join(filepath.Dir(disk), "gdb")
 	if c.Debug != nil {
 		args = append(args, "-gdb", "unix:path="+socket+",server=on,wait=off")
+	} else {
+		line += " " + e.Counted
 	}
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	q := exec.CommandContext(running, e.QEMU, args...)
+	q := exec.CommandContext(running, e.QEMU, append(args, "-append", line)...)
 	q.WaitDelay = 5 * time.Second
 	var complaint bytes.Buffer
 	q.Stderr = &complaint
-	out, err := q.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
-	}
-	in, err := q.StdinPipe()
-	if err != nil {
+	out, noOut := q.StdoutPipe()
+	in, noIn := q.StdinPipe()
+	if err := errors.Join(noOut, noIn); err != nil {
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
 	start := time.Now()
