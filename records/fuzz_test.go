@@ -52,6 +52,7 @@ func FuzzFunctions(f *testing.F) {
 	f.Add("first\ntwin\ntwin [ext4]\n", kallsymsText)
 	f.Add("a\n", "0 T a\n")
 	f.Add("a\nb [m]\na\n", "1 t a\n3 t a\n2 t b\t[m]\n")
+	f.Add("0 [\r]\n", kallsymsText)
 	path := f.TempDir() + "/kallsyms"
 	f.Fuzz(func(t *testing.T, list, kallsyms string) {
 		if err := os.WriteFile(path, []byte(kallsyms), 0o600); err != nil {

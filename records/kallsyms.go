@@ -129,7 +129,7 @@ func (k *kallsyms) list(symbol, module []byte) (reason string) {
 	if c == nil {
 		in := "the core kernel"
 		if len(module) > 0 {
-			in = "module " + string(module)
+			in = quoted("module", module)
 		}
 		return fmt.Sprintf("not among the text symbols of %s in %s", in, k.file)
 	}

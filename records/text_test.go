@@ -244,7 +244,7 @@ func TestFunctionsErrors(t *testing.T) {
 		{"unknown", "first\nzz\n", kallsymsText, `in:2: symbol "zz": not among the text symbols of the core kernel in FILE`},
 		{"data", "data\n", kallsymsText, `in:1: symbol "data": not among the text symbols of the core kernel in FILE`},
 		{"wrong module", "mine [xfs]\n", kallsymsText,
-			`in:1: symbol "mine": not among the text symbols of module xfs in FILE`},
+			`in:1: symbol "mine": not among the text symbols of module "xfs" in FILE`},
 		{"too many", "first\n\nweak\nfirst\n", kallsymsText,
 			`in:4: symbol "first": listed more often than FILE has text symbols of that name, 1, and not one behind the other`},
 		{"no room", "a\na\n\nb\n", "1000 T a\n1018 T b\n",
