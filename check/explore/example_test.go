@@ -11,16 +11,19 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
+// twoCPUs is a machine of two CPUs that updates one site as its architecture does.
+func twoCPUs(name string) explore.Setup {
+	arch, err := cpus.ParseArch(name)
+	if err != nil {
+		panic(err)
+	}
+	return explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2), Sites: 1}
+}
+
 // Every interleaving of a small machine that updates one site without the first
 // round, and the shortest way to break it.
 func Example() {
-	arch, err := cpus.ParseArch("x86_64")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2),
-		Sites: 1}
+	setup := twoCPUs("x86_64")
 	shape, err := setup.Shape()
 	if err != nil {
 		fmt.Println(err)
@@ -48,13 +51,7 @@ func Example() {
 // A question of one's own, asked of every state: does a CPU hold a reference to the batch while it owes an answer? The walk
 // meets as many states and steps as the search.
 func ExampleWalk() {
-	arch, err := cpus.ParseArch("x86_64")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2),
-		Sites: 1}
+	setup := twoCPUs("x86_64")
 	model, err := setup.Model()
 	if err != nil {
 		fmt.Println(err)
